@@ -33,7 +33,7 @@ from cdc.source.server.finding import Finding, Level
 from cdc.source.server.tls import tls
 from cdc.source.setup.preflight import role_findings, server_findings, slot_findings
 from cdc.state.pipeline import Pipeline
-from cdc.tables import TableId
+from cdc.tables import HEARTBEAT, TableId
 
 ENOUGH_BYTES: Final = 5 * 1024**3
 LITTLE_BYTES: Final = 512 * 1024**2
@@ -52,7 +52,7 @@ def check(pipeline: Pipeline) -> list[Finding]:
         findings += _collect(lambda: _object_store(pipeline.config))
     findings += _collect(lambda: _source(pipeline))
     if endpoints.kafka.bootstrap:
-        findings += _collect(lambda: _kafka(endpoints.kafka))
+        findings += _collect(lambda: _kafka(endpoints.kafka, pipeline.name))
     if endpoints.registry:
         findings += _collect(lambda: _registry(endpoints.registry))
     if endpoints.connect:
@@ -122,8 +122,8 @@ def _table(table: SourceTable) -> Finding:
     return Finding.ok(str(table.table), f"{key}; {arriving} of {len(table.columns)} columns arrive")
 
 
-def _kafka(broker: Broker) -> Iterator[Finding]:
-    topic_ids(broker, ["wal2lake-preflight"])
+def _kafka(broker: Broker, name: str) -> Iterator[Finding]:
+    topic_ids(broker, [HEARTBEAT.topic(name)])  # one that its user may ask for, if any
     yield Finding.ok("kafka", f"answers at {broker}")
 
 

@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import httpx
 
+from cdc.capture import bootstrap
 from cdc.capture.bootstrap import establish, placeholder
 from cdc.capture.continuity import marker_topic
 from cdc.config import Config, Connect, Kafka, Lake, Registry, Source
@@ -25,6 +27,8 @@ from tests.servers.server import Server
 
 _SECONDS: Final = 60
 SIGNALS: Final = "wal2lake.signal"
+_SIGNALS: Final = f"{SIGNALS} (id text PRIMARY KEY, type text NOT NULL, data text)"
+_settings: Final = bootstrap.connector_settings
 
 
 @dataclass(kw_only=True)
@@ -97,9 +101,24 @@ class Pipeline:
         """The connector's placeholder for unchanged large values."""
         return placeholder(self.given)
 
-    def start(self) -> None:
-        """Create publication, slot and connector."""
-        establish(self.given)
+    def start(self, *, signals: bool = False) -> None:
+        """Create publication, slot and connector.
+
+        With ``signals`` it takes such rows as commands, for which wal2lake gives it no table.
+        """
+        if not signals:
+            establish(self.given)
+            return
+        self.run("CREATE SCHEMA IF NOT EXISTS wal2lake", f"CREATE TABLE IF NOT EXISTS {_SIGNALS}")
+        topic = TopicSpec(f"{self.name}.{SIGNALS}", {"cleanup.policy": "delete"})
+        ensure_topics(self.endpoints.kafka, [topic])
+
+        def with_signals(*given: Any, **named: Any) -> dict[str, str]:  # noqa: ANN401 - as given
+            return {**_settings(*given, **named), "signal.data.collection": SIGNALS}
+
+        with patch.object(bootstrap, "connector_settings", with_signals):
+            establish(self.given)
+        self.run(f"ALTER PUBLICATION {self.name} ADD TABLE {SIGNALS}")
 
     def stop(self) -> None:
         """Stop the connector."""
@@ -174,17 +193,6 @@ class Pipeline:
         ]
 
     # The connector
-
-    def take_signals(self) -> None:
-        """Have the connector take signals, which wal2lake gives it no table for."""
-        spec = TopicSpec(f"{self.name}.{SIGNALS}", {"cleanup.policy": "delete"})
-        ensure_topics(self.endpoints.kafka, [spec])
-        self.run(
-            f"CREATE TABLE IF NOT EXISTS {SIGNALS} "
-            "(id text PRIMARY KEY, type text NOT NULL, data text)",
-            f"ALTER PUBLICATION {self.name} ADD TABLE {SIGNALS}",
-        )
-        self.set({"signal.data.collection": SIGNALS})
 
     def signal(self, kind: str, tables: str) -> str:
         """Return the statement that asks for a snapshot of the tables (a regular expression)."""

@@ -121,9 +121,8 @@ def test_blocking_snapshot(pipeline: Pipeline) -> None:
         "CREATE TABLE u (id int PRIMARY KEY, v text)",
         "INSERT INTO u VALUES (6, 'old')",
     )
-    pipeline.start()
+    pipeline.start(signals=True)
     unchanged = unchanged_by(pipeline.placeholder)
-    pipeline.take_signals()
     pipeline.until("t", lambda labels: len(labels) == 6)
     pipeline.until("u", lambda labels: len(labels) == 1)
     for round_ in ("same run", "restarted"):
@@ -165,8 +164,7 @@ def test_blocking_snapshot_that_was_killed(
     for table in "tu":
         pipeline.run(f"CREATE TABLE {table} (id int PRIMARY KEY, v text)")
         pipeline.run(f"INSERT INTO {table} VALUES (1, 'old'), (2, 'old')")
-    pipeline.start()
-    pipeline.take_signals()
+    pipeline.start(signals=True)
     pipeline.until("t", lambda labels: len(labels) == 2)
     pipeline.until("u", lambda labels: len(labels) == 2)
     with pipeline.session() as lock:
@@ -211,8 +209,7 @@ def test_incremental_snapshot(pipeline: Pipeline) -> None:
     """E3: its rows are placed where they were true, without rows changed meanwhile."""
     pipeline.run("CREATE TABLE t (id int PRIMARY KEY, v text)")
     pipeline.run("INSERT INTO t SELECT i, 'old' FROM generate_series(1, 8) i")
-    pipeline.start()
-    pipeline.take_signals()
+    pipeline.start(signals=True)
     pipeline.until("t", lambda labels: len(labels) == 8)
     with gated(pipeline) as gate, pipeline.session() as inside, pipeline.session() as after:
         for session, key in ((inside, 2), (after, 3)):
@@ -249,8 +246,7 @@ def test_incremental_snapshot_without_writing(pipeline: Pipeline) -> None:
     """E3: with ``read.only``, xids define the window; the labels are the same."""
     pipeline.run("CREATE TABLE t (id int PRIMARY KEY, v text)")
     pipeline.run("INSERT INTO t SELECT i, 'old' FROM generate_series(1, 4) i")
-    pipeline.start()
-    pipeline.take_signals()
+    pipeline.start(signals=True)
     pipeline.until("t", lambda labels: len(labels) == 4)
     pipeline.set({"read.only": "true"})
     with pipeline.session() as inside, pipeline.session() as after:
@@ -299,8 +295,7 @@ def test_commit_that_nobody_sees_yet(pipeline: Pipeline) -> None:
     local = "SET synchronous_commit = local"
     pipeline.run(f"ALTER DATABASE {pipeline.source.info.dbname} {local}", local)
     pipeline.run("CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, 'old')")
-    pipeline.start()
-    pipeline.take_signals()
+    pipeline.start(signals=True)
     pipeline.until("t", lambda labels: len(labels) == 1)
     for kind in ("blocking", "incremental"):
         start = pipeline.settled("t")[-1].offset + 1

@@ -10,10 +10,13 @@ import pytest
 from cdc.kafka.broker import Broker
 from cdc.stack.servers.postgres import PostgresServer
 from cdc.state.directory import StateDir
+from tests.security.grants import grant
 from tests.security.own_servers import (
     HOST,
     KAFKA_USER,
     PLAIN_USER,
+    SERVERS_USER,
+    STRANGER,
     SecureConnect,
     SecureKafka,
     SecureRegistry,
@@ -58,6 +61,7 @@ class Brokers:
     """The running Kafka, as clients with different logins see it."""
 
     server: SecureKafka
+    pipeline: Broker
     scram: Broker
     plain: Broker
     mutual: Broker
@@ -87,6 +91,8 @@ def kafka(trust: Trust, servers_state: StateDir) -> Iterator[Brokers]:
     passwords = {
         "broker": canary("broker"),
         KAFKA_USER: canary("kafka"),
+        SERVERS_USER: canary("servers"),
+        STRANGER: canary("stranger"),
         # What the reader of JAAS and Kafka's config providers would change.
         PLAIN_USER: rf'${{env:HOME}}"\{canary("plain")}',
     }
@@ -102,11 +108,13 @@ def kafka(trust: Trust, servers_state: StateDir) -> Iterator[Brokers]:
         passwords=passwords,
     )
     process = ProcessServer(embedded=made, address=made.broker.bootstrap, state=servers_state)
-    scram = replace(made.broker, user=KAFKA_USER, password=passwords[KAFKA_USER])
+    scram = replace(made.broker, user=SERVERS_USER, password=passwords[SERVERS_USER])
     try:
         process.start()
+        grant(made.broker, KAFKA_USER, "wal2lake")
         yield Brokers(
             server=made,
+            pipeline=replace(made.broker, user=KAFKA_USER, password=passwords[KAFKA_USER]),
             scram=scram,
             plain=replace(
                 scram, user=PLAIN_USER, password=passwords[PLAIN_USER], mechanism="PLAIN"
@@ -140,7 +148,7 @@ class OwnServers:
 @pytest.fixture(scope="package")
 def own_servers(trust: Trust, servers_state: StateDir, kafka: Brokers) -> Iterator[OwnServers]:
     secrets = {name: canary(name) for name in ("source", "connect", "registry")}
-    secrets["kafka"] = kafka.scram.password
+    secrets["kafka"] = kafka.pipeline.password
     keep_secret(servers_state.secrets, "connect", secrets["connect"])
     certificate, ca = trust.server, trust.ours.certificate
     postgres = PostgresServer(servers_state, free_port())

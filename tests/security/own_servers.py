@@ -28,12 +28,18 @@ from tests.waiting import until
 
 HOST: Final = "localhost"
 KAFKA_USER: Final = "pipeline"
+"""The user of wal2lake itself, who has the rights that the documents name, and no others."""
+SERVERS_USER: Final = "servers"
+STRANGER: Final = "stranger"
 PLAIN_USER: Final = "plain"
 ROLE: Final = "wal2lake"
 REGISTRY_USER: Final = "reader"
 CONNECT_USER: Final = "wal2lake"
 _BROKER_USER: Final = "broker"
+_MAY_ALL: Final = (_BROKER_USER, SERVERS_USER, PLAIN_USER, "CN=client", "ANONYMOUS")
+"""Who may do everything: nobody has a name at the controller, which is on the loopback."""
 _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
+_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 SOURCE_SQL: Final = Path(__file__).resolve().parents[2] / "connectors" / "source.sql"
 TABLES_SQL: Final = """
 CREATE TABLE customers (id int PRIMARY KEY, name text);
@@ -88,6 +94,8 @@ class SecureKafka(KafkaServer):
                 "SASL_SSL:SASL_SSL,SSL:SSL,EXPIRED:SSL,CONTROLLER:PLAINTEXT"
             ),
             "inter.broker.listener.name": "SASL_SSL",
+            "authorizer.class.name": _AUTHORIZER,
+            "super.users": ";".join(f"User:{name}" for name in _MAY_ALL),
             "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
             "sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN",
             "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": login,

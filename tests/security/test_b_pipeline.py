@@ -8,7 +8,7 @@ import base64
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
@@ -18,8 +18,11 @@ import httpx
 import psutil
 import pytest
 import yaml
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from cdc import http_client
+from cdc.kafka.clients import producer
+from cdc.kafka.offsets import end_offsets
 from cdc.state.endpoints import REGISTRY_PASSWORD, password_reference, write_connector_secrets
 from tests.e2e.installation import Installation
 from tests.local_spark import QUICK
@@ -30,6 +33,7 @@ from tests.security.own_servers import (
     KAFKA_USER,
     REGISTRY_USER,
     ROLE,
+    STRANGER,
 )
 
 pytestmark = pytest.mark.e2e
@@ -155,7 +159,7 @@ def _sessions(secured: Secured) -> set[tuple[bool]]:
 
 def test_no_secret_is_written_shown_or_on_a_command_line(secured: Secured) -> None:
     own = secured.own
-    canaries = list(own.secrets.values())
+    canaries = [*own.secrets.values(), own.kafka.scram.password]
     logins = ((CONNECT_USER, "connect"), (REGISTRY_USER, "registry"))
     canaries += [
         base64.b64encode(f"{user}:{own.secrets[name]}".encode()).decode() for user, name in logins
@@ -169,6 +173,24 @@ def test_no_secret_is_written_shown_or_on_a_command_line(secured: Secured) -> No
     assert "database.password" in shown["connectors"]
     assert list(_files_with(own.state.secrets, canaries, but=None))
     assert any(b"orders" in file.read_bytes() for file in _files(secured.folder / "events"))
+
+
+def test_a_stranger_with_a_login_may_neither_read_nor_write(secured: Secured) -> None:
+    kafka, topic = secured.own.kafka, "wal2lake.public.orders"
+    stranger = replace(kafka.pipeline, user=STRANGER, password=kafka.server.passwords[STRANGER])
+    answers = list[Any]()
+    writer = producer(stranger, {})
+    writer.produce(topic, b"value", b"key", on_delivery=lambda error, _: answers.append(error))
+    writer.flush(30)
+    reader = Consumer({**stranger.client_settings(), "group.id": "any"})
+    reader.assign([TopicPartition(topic, 0, 0)])
+    refused = reader.consume(1, timeout=30)[0].error()
+    reader.close()
+
+    assert [error.code() for error in answers] == [KafkaError.TOPIC_AUTHORIZATION_FAILED]
+    assert refused is not None
+    assert refused.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    assert end_offsets(kafka.pipeline, [topic])[topic] > 0
 
 
 def test_only_this_machine_reaches_it_and_no_jvm_is_open_to_tools(secured: Secured) -> None:

@@ -26,7 +26,7 @@ def test_a_row_is_no_command(chain: Endpoints, source: Connection, make_config: 
     pipeline = Pipeline(make_config(chain), chain)
     name = pipeline.name
     source.execute("CREATE TABLE t (id int PRIMARY KEY)")
-    source.execute("CREATE TABLE ran (id int)")
+    source.execute("CREATE TABLE ran (id int PRIMARY KEY)")
     source.execute(RUN.format(name).encode())
     source.execute("INSERT INTO t SELECT generate_series(1, 20)")
     establish(pipeline)
