@@ -41,7 +41,7 @@ def topics_seen(broker: Broker, prefix: str, landing: list[str]) -> TopicsSeen:
         committed = _ends(client, landed, IsolationLevel.READ_COMMITTED)
         written = _ends(client, landed, IsolationLevel.READ_UNCOMMITTED)
     except KafkaException as error:
-        raise unreachable(broker, str(error.args[0].str())) from None
+        raise unreachable(broker, error) from None
     missing = tuple(topic for topic in connector_topics(prefix, landing) if topic not in existing)
     return TopicsSeen(committed=committed, unended=written > committed, missing=missing)
 

@@ -18,8 +18,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
     ResourceType,
 )
 
-from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
+from cdc.kafka.refusal import failed
 from cdc.waiting import until
 
 _SECONDS: Final = 20
@@ -83,13 +83,11 @@ def close(client: AdminClient, topic: str) -> None:
 
 
 def result(future: Any, doing: str) -> Any:  # noqa: ANN401 - what the client answers
-    """Return a request's result; raise UNREACHABLE if it failed. ``doing`` begins the message."""
+    """Return a request's result; raise what ``failed`` says. ``doing`` begins the message."""
     try:
         return future.result()
     except KafkaException as error:
-        raise CdcError(
-            ErrorKind.UNREACHABLE, f"{doing} failed", detail=str(error.args[0].str())
-        ) from None
+        raise failed(doing, error) from None
 
 
 def _set(name: str, value: str) -> ConfigEntry:

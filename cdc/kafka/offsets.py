@@ -43,7 +43,7 @@ def end_offsets(broker: Broker, topics: Iterable[str], *, committed: bool = True
     try:
         return again_if_deleted(request)
     except KafkaException as error:
-        raise unreachable(broker, str(error.args[0].str())) from None
+        raise unreachable(broker, error) from None
 
 
 def again_if_deleted(request: Callable[[], _Answer]) -> _Answer:

@@ -7,7 +7,7 @@ import ssl
 import time
 from typing import Any, Final
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from cdc.errors import CdcError, ErrorKind
@@ -18,6 +18,12 @@ _CONNECT_SECONDS: Final = 1.0
 _SILENT: Final = logging.getLogger("cdc.kafka.client")
 _LOGIN: Final = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)  # noqa: SLF001
 _DOWN: Final = KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - librdkafka's own, and documented
+_RIGHTS: Final = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+)
 _TLS: Final = re.compile("SSL routines.*(alert|wrong version|verify failed)")
 """OpenSSL's final words; a broker that goes down ends a handshake with others."""
 
@@ -33,6 +39,26 @@ def refusal(broker: Broker) -> CdcError | None:
         return None
     fault = next(filter(None, (_certificate_fault(broker, place) for place in listening)), None)
     return fault or _client_fault(broker)
+
+
+def failed(doing: str, error: KafkaException) -> CdcError:
+    """Return the error of a request: CONFIG if our user has no right to it, else UNREACHABLE."""
+    found: KafkaError = error.args[0]
+    return forbidden(found, doing) or CdcError(
+        ErrorKind.UNREACHABLE, f"{doing} failed", detail=str(found.str())
+    )
+
+
+def forbidden(error: KafkaError, doing: str) -> CdcError | None:
+    """Return a CONFIG error if a broker refuses a request for want of a right, else None."""
+    if error.code() not in _RIGHTS:
+        return None
+    return CdcError(
+        ErrorKind.CONFIG,
+        f"{doing} is not permitted",
+        detail=str(error.str()),
+        remedy="give kafka.user the rights that docs/how-to/own-servers.md lists",
+    )
 
 
 def _address(place: str) -> tuple[str, int]:

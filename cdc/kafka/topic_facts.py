@@ -60,7 +60,7 @@ def topic_facts(broker: Broker, topic: str) -> TopicFacts:
             delete_retention_ms=int(settings["delete.retention.ms"]),
         )
     except KafkaException as error:
-        raise unreachable(broker, str(error.args[0].str())) from None
+        raise unreachable(broker, error) from None
 
 
 def _settings(client: AdminClient, topic: str) -> dict[str, str]:

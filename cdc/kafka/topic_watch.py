@@ -31,7 +31,7 @@ def existing_topics(broker: Broker, topics: Collection[str]) -> dict[str, Existi
     try:
         return again_if_deleted(partial(_with_offsets, admin(broker), topics))
     except KafkaException as error:
-        raise unreachable(broker, str(error.args[0].str())) from None
+        raise unreachable(broker, error) from None
 
 
 class TopicWatch:
@@ -70,7 +70,7 @@ class TopicWatch:
         try:
             return _described(self._client, topics)
         except KafkaException as error:
-            raise unreachable(self._broker, str(error.args[0].str())) from None
+            raise unreachable(self._broker, error) from None
 
 
 def _is_unreachable(error: BaseException) -> bool:

@@ -16,7 +16,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.broker import Broker
 from cdc.kafka.cleanup_policy import POLICY, close, entries_of, is_opened
 from cdc.kafka.clients import admin
-from cdc.kafka.refusal import refusal
+from cdc.kafka.refusal import failed, forbidden, refusal
 
 SECONDS: Final = 20
 
@@ -69,7 +69,7 @@ def topic_ids(broker: Broker, topics: Iterable[str]) -> dict[str, str]:
             ids[name] = str(future.result().topic_id)
         except KafkaException as error:
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                raise _failed(f"describing topic {name}", error) from None
+                raise failed(f"describing topic {name}", error) from None
     return ids
 
 
@@ -83,19 +83,25 @@ def delete_topics(broker: Broker, topics: Iterable[str]) -> None:
         try:
             future.result()
         except KafkaException as error:
-            raise _failed(f"deleting topic {name}", error) from None
+            raise failed(f"deleting topic {name}", error) from None
 
 
-def unreachable(broker: Broker, detail: str) -> CdcError:
+def unreachable(broker: Broker, error: KafkaException) -> CdcError:
     """Return the error of a broker that does not answer: CONFIG if it refuses us, else UNREACHABLE.
 
     Asks the broker once more for its reason.
     """
-    return refusal(broker) or CdcError(
-        ErrorKind.UNREACHABLE,
-        f"no Kafka broker answers at {broker}",
-        detail=detail,
-        remedy="start the broker, or correct kafka.bootstrap_servers",
+    found: KafkaError = error.args[0]
+    right = forbidden(found, f"a request to Kafka at {broker}")
+    return (
+        right
+        or refusal(broker)
+        or CdcError(
+            ErrorKind.UNREACHABLE,
+            f"no Kafka broker answers at {broker}",
+            detail=str(found.str()),
+            remedy="start the broker, or correct kafka.bootstrap_servers",
+        )
     )
 
 
@@ -104,7 +110,7 @@ def _partitions(client: AdminClient, broker: Broker, names: Iterable[str]) -> di
     try:
         topics = client.list_topics(timeout=SECONDS).topics
     except KafkaException as error:
-        raise unreachable(broker, str(error.args[0].str())) from None
+        raise unreachable(broker, error) from None
     return {name: len(topics[name].partitions) for name in names if name in topics}
 
 
@@ -116,7 +122,7 @@ def _create(client: AdminClient, new: list[NewTopic]) -> None:
             future.result()
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise _failed(f"creating topic {name}", error) from None
+                raise failed(f"creating topic {name}", error) from None
 
 
 def _check(client: AdminClient, specs: list[TopicSpec], partitions: dict[str, int]) -> None:
@@ -128,7 +134,7 @@ def _check(client: AdminClient, specs: list[TopicSpec], partitions: dict[str, in
         try:
             entries = answers[resource].result()
         except KafkaException as error:
-            raise _failed(f"describing topic {spec.name}", error) from None
+            raise failed(f"describing topic {spec.name}", error) from None
         if is_opened(entries) and _compacts(spec):
             close(client, spec.name)
             entries = entries_of(client, spec.name)
@@ -156,7 +162,3 @@ def _compare(spec: TopicSpec, actual: dict[str, str | None], partitions: int) ->
                 f"topic {spec.name} has {key}={actual.get(key)} and must have {value}",
                 remedy=f"set it with kafka-configs.sh --alter --add-config {key}={value}",
             )
-
-
-def _failed(doing: str, error: KafkaException) -> CdcError:
-    return CdcError(ErrorKind.UNREACHABLE, f"{doing} failed", detail=str(error.args[0].str()))

@@ -340,13 +340,31 @@ def test_a_wrong_setting_is_refused_by_name(
         old = str(written[section].get(key, ""))
         written[section][key] = old.replace(before, after) if arrow else change
     written[section] = {key: text for key, text in written[section].items() if text}
-    (tmp_path / "wal2lake.yaml").write_text(yaml.safe_dump(written))
-    installed = Secured(folder=tmp_path, servers={}, own=own_servers, written=written)
+
+    errors = _errors_of_check(own_servers, tmp_path, written)
+
+    assert any(message in text and detail in text for text in errors), errors
+
+
+def test_a_user_without_rights_at_kafka_is_told_so(own_servers: OwnServers, tmp_path: Path) -> None:
+    written = configuration(own_servers, tmp_path)
+    written["kafka"]["user"] = STRANGER
+    written["kafka"]["password"] = own_servers.kafka.server.passwords[STRANGER]
+
+    errors = _errors_of_check(own_servers, tmp_path, written)
+
+    refused = "describing topic wal2lake.wal2lake.heartbeat is not permitted"
+    assert any(refused in text for text in errors), errors
+
+
+def _errors_of_check(own: OwnServers, folder: Path, written: dict[str, Any]) -> list[str]:
+    """Return the errors that ``check`` finds with this configuration; none has a secret in it."""
+    (folder / "wal2lake.yaml").write_text(yaml.safe_dump(written))
+    installed = Secured(folder=folder, servers={}, own=own, written=written)
 
     done = installed.done("check", "--json")
 
     assert done.returncode != 0
+    assert not _has(done.stdout + done.stderr, list(own.secrets.values()))
     found = json.loads(done.stdout)
-    errors = [finding["message"] for finding in found if finding["level"] == "error"]
-    assert any(message in text and detail in text for text in errors), errors
-    assert not _has(done.stdout + done.stderr, list(own_servers.secrets.values()))
+    return [finding["message"] for finding in found if finding["level"] == "error"]

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.broker import Broker
 from cdc.kafka.clients import reading_consumer
-from cdc.kafka.refusal import refusal
+from cdc.kafka.refusal import forbidden, refusal
 
 SECONDS = 5.0
 
@@ -74,10 +74,15 @@ def _ended(message: Message) -> bool:
     return error is not None
 
 
-def _unreachable(broker: Broker, error: object) -> CdcError:
-    return refusal(broker) or CdcError(
-        ErrorKind.UNREACHABLE,
-        f"no Kafka broker answers at {broker}",
-        detail=str(error),
-        remedy="wal2lake up, or correct kafka.bootstrap_servers",
+def _unreachable(broker: Broker, error: KafkaError) -> CdcError:
+    right = forbidden(error, f"a request to Kafka at {broker}")
+    return (
+        right
+        or refusal(broker)
+        or CdcError(
+            ErrorKind.UNREACHABLE,
+            f"no Kafka broker answers at {broker}",
+            detail=str(error),
+            remedy="wal2lake up, or correct kafka.bootstrap_servers",
+        )
     )
