@@ -230,7 +230,7 @@ MUTANTS: Final = (
         file="connectors/postgres-source.json",
         old='"message.prefix.exclude.list": "(?s).*"',
         new='"message.prefix.exclude.list": ".*"',
-        tests=("tests/source/capture/test_chain.py",),
+        tests=("tests/source/capture/test_chain_topics.py",),
     ),
     Mutant(
         name="a barrier must come from the source that the lake follows",

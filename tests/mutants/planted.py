@@ -7,7 +7,7 @@ from tests.mutants.mutant import Mutant
 INTERRUPTED: Final = ("tests/spark/apply/rounds/test_interrupted.py",)
 EVERY_STEP: Final = "tests/faults/test_every_failpoint.py"
 CORRUPTION: Final = "tests/faults/test_corruption.py"
-SLOT: Final = "tests/source/capture/test_chain.py::test_slot_recreated"
+SLOT: Final = "tests/source/capture/test_chain_broken.py::test_slot_recreated"
 RESTART: Final = "tests/experiments/test_stream.py::test_restart_inside_a_transaction"
 OLD_CONNECTOR: Final = (
     "3.6.1.Final:plugin@tar.gz "
