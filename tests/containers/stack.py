@@ -25,7 +25,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent.parent
 CONFIG: Final = ("--config", "/etc/wal2lake/wal2lake.yaml")
 
 UP_SECONDS: Final = 900
-PORTS: Final = {**OF_SERVERS, "job": 9464}
+PORTS: Final = {**OF_SERVERS, "job": 9464, "prometheus": 9090}
 
 
 @dataclass(kw_only=True)
@@ -148,10 +148,10 @@ def stack_for(name: str, folder: Path, *more: str, tree: Path = ROOT) -> Iterato
     if not engine.answers():
         pytest.fail("no Docker engine answers: run make test-stack, which starts one")
     found = Stack(name=name, override=folder / "ports.yaml", more=more, tree=tree)
-    found.compose("down", "--volumes", "--remove-orphans")
+    found.compose("--profile", "*", "down", "--volumes", "--remove-orphans")
     try:
         yield found
     finally:
         (folder / "logs.txt").write_text(found.run("logs", "--no-color").stdout)
         found.run("cp", "job:/state/logs", str(folder / "logs"))  # for whoever looks into a failure
-        found.compose("down", "--volumes", "--remove-orphans")
+        found.compose("--profile", "*", "down", "--volumes", "--remove-orphans")
