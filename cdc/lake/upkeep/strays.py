@@ -38,13 +38,21 @@ def delete_strays(path: str, since: float) -> int:
     """
     store = store_of(path)
     try:
-        names = _strays(store, since)
+        names = _twice(store, since)
     except NOT_UNDERSTOOD as error:
         raise NotUnderstoodError(str(error)) from error
     reach(Failpoint.BEFORE_VACUUM)
     deleted = sum(store.delete(name) for name in names)
     reach(Failpoint.AFTER_VACUUM)
     return deleted
+
+
+def _twice(store: FileStore, since: float) -> list[str]:
+    """Look again if a cleaning beside it has deleted an entry meanwhile."""
+    try:
+        return _strays(store, since)
+    except FileNotFoundError:
+        return _strays(store, since)
 
 
 def _strays(store: FileStore, since: float) -> list[str]:

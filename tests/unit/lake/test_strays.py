@@ -2,6 +2,8 @@
 
 import os
 import time
+from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,10 +13,12 @@ from structlog.testing import capture_logs
 from cdc.config import Job
 from cdc.lake.commit.committer import Committer
 from cdc.lake.table.entry_file import entry_name
+from cdc.lake.upkeep import strays
 from cdc.lake.upkeep.driver_upkeep import DriverUpkeep
 from cdc.lake.upkeep.maintenance import UNCOMMITTED_SECONDS, Maintainer
 from cdc.lake.upkeep.old_versions import clean
 from cdc.lake.upkeep.strays import NotUnderstoodError, delete_strays
+from cdc.lake.upkeep.transaction_log import first_checkpoint
 from tests.later import Later
 from tests.unit.lake.commit.small_table import actions, add, append_entry, at, ids, make, rows
 
@@ -110,6 +114,28 @@ def test_nothing_is_deleted_of_a_table_that_is_not_understood(tmp_path: Path, ch
         delete_strays(str(tmp_path), aged(tmp_path))
 
     assert left(tmp_path, STRAYS) == list(STRAYS)
+
+
+@pytest.mark.parametrize(("missing", "found"), [(1, True), (2, False)])
+def test_an_entry_may_be_cleaned_while_it_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: int, *, found: bool
+) -> None:
+    grown(tmp_path)
+    write(tmp_path, STRAYS)
+    looks = list[float]()
+
+    def cleaned(names: Iterable[str]) -> int | None:
+        looks.append(0)
+        if len(looks) <= missing:
+            raise FileNotFoundError
+        return first_checkpoint(names)
+
+    monkeypatch.setattr(strays, "first_checkpoint", cleaned)
+    expected = nullcontext() if found else pytest.raises(NotUnderstoodError)
+    with expected:
+        delete_strays(str(tmp_path), aged(tmp_path))
+
+    assert left(tmp_path, STRAYS) == ([] if found else list(STRAYS))
 
 
 class Upkeep:
