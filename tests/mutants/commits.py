@@ -5,6 +5,8 @@ from typing import Final
 from tests.mutants.mutant import Mutant
 
 _UNIT: Final = "tests/unit/lake/commit/"
+_COMMITTER: Final = (f"{_UNIT}test_committer.py", f"{_UNIT}test_committer_refused.py")
+_COMBINED: Final = (f"{_UNIT}test_combined.py", f"{_UNIT}test_combined_meanwhile.py")
 _STRAYS: Final = "tests/unit/lake/test_strays.py"
 _OLD: Final = "tests/unit/lake/test_old_versions.py"
 COMMITS: Final = (
@@ -13,21 +15,21 @@ COMMITS: Final = (
         file="cdc/lake/commit/marks.py",
         old="vector=vectors[path])",
         new="vector=vectors[min(vectors)])",
-        tests=(f"{_UNIT}test_committer.py",),
+        tests=_COMMITTER,
     ),
     Mutant(
         name="commit: a row number off by one",
         file="cdc/lake/commit/marks.py",
         old="merged(old, numbers, live[path].records)",
         new="merged(old, [(n + 1) % live[path].records for n in numbers], live[path].records)",
-        tests=(f"{_UNIT}test_committer.py",),
+        tests=_COMMITTER,
     ),
     Mutant(
         name="commit: a row that is deleted already is deleted again",
         file="cdc/lake/commit/deletion_vector.py",
         old="    if len(rows) != len(old) + len(numbers):\n",
         new="    if False:\n",
-        tests=(f"{_UNIT}test_deletion_vector.py", f"{_UNIT}test_committer.py"),
+        tests=(f"{_UNIT}test_deletion_vector.py", *_COMMITTER),
     ),
     Mutant(
         name="commit: an entry before its data",
@@ -57,56 +59,56 @@ COMMITS: Final = (
         file="cdc/lake/commit/committer.py",
         old="removed=marks.emptied, added=added)",
         new="removed=marks.emptied, added=[])",
-        tests=(f"{_UNIT}test_committer.py",),
+        tests=_COMMITTER,
     ),
     Mutant(
         name="commit: an entry is replaced",
         file="cdc/lake/files/local.py",
         old="                os.link(whole, path)\n",
         new="                os.replace(whole, path)\n",
-        tests=(f"{_UNIT}test_put.py", f"{_UNIT}test_committer.py"),
+        tests=(f"{_UNIT}test_put.py", *_COMMITTER),
     ),
     Mutant(
         name="combined files: rows that were deleted meanwhile are back",
         file="cdc/lake/commit/combined.py",
         old="                since |= BitMap64(source.moved(deleted(now)))\n",
         new="                pass\n",
-        tests=(f"{_UNIT}test_combined.py",),
+        tests=_COMBINED,
     ),
     Mutant(
         name="combined files: rows have the numbers of their old file",
         file="cdc/lake/commit/combined.py",
         old="self.begin + row - before(row)",
         new="self.begin + row",
-        tests=(f"{_UNIT}test_combined.py",),
+        tests=_COMBINED,
     ),
     Mutant(
         name="combined files: a file that has left takes its rows along",
         file="cdc/lake/commit/combined.py",
         old="BitMap64(range(source.begin, source.begin + source.rows))",
         new="BitMap64()",
-        tests=(f"{_UNIT}test_combined.py",),
+        tests=_COMBINED,
     ),
     Mutant(
         name="combined files: rows that a RESTORE brought back are lost",
         file="cdc/lake/commit/combined.py",
         old="        if not self.deleted <= deleted:\n",
         new="        if False:\n",
-        tests=(f"{_UNIT}test_combined.py::test_rows_that_are_back_are_not_lost",),
+        tests=(f"{_UNIT}test_combined_meanwhile.py::test_rows_that_are_back_are_not_lost",),
     ),
     Mutant(
         name="combined files: a file that was vacuumed takes its place",
         file="cdc/lake/commit/committer.py",
         old="        if self._store.size(combined.file.path) != combined.file.size:\n",
         new="        if False:\n",
-        tests=(f"{_UNIT}test_combined.py",),
+        tests=_COMBINED,
     ),
     Mutant(
         name="combined files: their commit claims to change rows",
         file="cdc/lake/commit/log_entry.py",
         old="    data_change = not change.moves\n",
         new="    data_change = True\n",
-        tests=(f"{_UNIT}test_combined.py",),
+        tests=_COMBINED,
     ),
     Mutant(
         name="combined files: a file larger than the bound is read",
