@@ -37,12 +37,14 @@ def _bindings(user: str, name: str) -> Iterator[AclBinding]:
     for prefix in (f"{name}.", f"__debezium-heartbeat.{name}"):
         for operation in OF_TOPICS:
             yield _binding(user, ResourceType.TOPIC, prefix, operation)
+    for prefix in (f"{name}.", "wal2lake-status"):
+        yield _binding(user, ResourceType.GROUP, prefix, AclOperation.DESCRIBE)
     for operation in OF_CLUSTER:
         yield _binding(user, ResourceType.BROKER, "kafka-cluster", operation)
 
 
 def _binding(user: str, kind: ResourceType, name: str, operation: AclOperation) -> AclBinding:
-    is_topic = kind is ResourceType.TOPIC
-    pattern = ResourcePatternType.PREFIXED if is_topic else ResourcePatternType.LITERAL
+    is_one = kind is ResourceType.BROKER
+    pattern = ResourcePatternType.LITERAL if is_one else ResourcePatternType.PREFIXED
     allowed = AclPermissionType.ALLOW
     return AclBinding(kind, name, pattern, f"User:{user}", "*", operation, allowed)
