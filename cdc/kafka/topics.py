@@ -86,10 +86,12 @@ def delete_topics(broker: Broker, topics: Iterable[str]) -> None:
             raise failed(f"deleting topic {name}", error) from None
 
 
-def unreachable(broker: Broker, error: KafkaException) -> CdcError:
+def unreachable(
+    broker: Broker, error: KafkaException, *, start: str = "start the broker"
+) -> CdcError:
     """Return the error of a broker that does not answer: CONFIG if it refuses us, else UNREACHABLE.
 
-    Asks the broker once more for its reason.
+    Asks the broker once more for its reason. ``start`` is the remedy where there is none to ask.
     """
     found: KafkaError = error.args[0]
     right = forbidden(found, f"a request to Kafka at {broker}")
@@ -100,7 +102,7 @@ def unreachable(broker: Broker, error: KafkaException) -> CdcError:
             ErrorKind.UNREACHABLE,
             f"no Kafka broker answers at {broker}",
             detail=str(found.str()),
-            remedy="start the broker, or correct kafka.bootstrap_servers",
+            remedy=f"{start}, or correct kafka.bootstrap_servers",
         )
     )
 

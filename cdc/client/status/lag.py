@@ -9,10 +9,9 @@ from collections.abc import Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.broker import Broker
 from cdc.kafka.clients import reading_consumer
-from cdc.kafka.refusal import forbidden, refusal
+from cdc.kafka.topics import unreachable
 
 SECONDS = 5.0
 
@@ -34,7 +33,7 @@ def lags(broker: Broker, applied: Mapping[str, int]) -> dict[str, int]:
         gaps = {topic: applied[topic] + 1 for topic in applied if ends[topic] > applied[topic] + 1}
         firsts = _first_changes(consumer, gaps)
     except KafkaException as error:
-        raise _unreachable(broker, error.args[0]) from None
+        raise unreachable(broker, error, start="wal2lake up") from None
     finally:
         consumer.close()
     return {topic: ends[topic] - firsts[topic] if topic in firsts else 0 for topic in applied}
@@ -72,17 +71,3 @@ def _ended(message: Message) -> bool:
     if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - its name
         raise KafkaException(error)
     return error is not None
-
-
-def _unreachable(broker: Broker, error: KafkaError) -> CdcError:
-    right = forbidden(error, f"a request to Kafka at {broker}")
-    return (
-        right
-        or refusal(broker)
-        or CdcError(
-            ErrorKind.UNREACHABLE,
-            f"no Kafka broker answers at {broker}",
-            detail=str(error),
-            remedy="wal2lake up, or correct kafka.bootstrap_servers",
-        )
-    )
