@@ -452,8 +452,8 @@ MUTANTS: Final = (
     Mutant(
         name="a log that asks for more than an append is left to Spark",
         file="cdc/lake/commit/appender.py",
-        old="        if (reason := self._refusal(state)) is not None:\n",
-        new="        if (reason := self._refusal(state)) is not None and not state.metadata:\n",
+        old="        if reason := _of_protocol(protocol) or _of_metadata(metadata, self._types):\n",
+        new="        if reason := None:\n",
         tests=("tests/unit/lake/commit/test_appender.py",),
     ),
     Mutant(

@@ -94,10 +94,10 @@ class Appender:
 
     def _newest(self) -> tuple[TableState, Metadata]:
         state = self._log.newest()
-        if (reason := self._refusal(state)) is not None:
+        protocol, metadata = state.described()
+        if reason := _of_protocol(protocol) or _of_metadata(metadata, self._types):
             raise TakeMergeError(reason)
-        assert state.metadata is not None  # noqa: S101 - a table without is refused
-        return state, state.metadata
+        return state, metadata
 
     def _put(self, state: TableState, found: Metadata, text: str) -> int:
         self._store.settle()
@@ -107,12 +107,6 @@ class Appender:
         if version % found.checkpoint_interval == 0:
             write_checkpoint(self._path, version)
         return version
-
-    def _refusal(self, state: TableState) -> str | None:
-        """Return why Spark has to append to the table; None if it need not."""
-        if state.protocol is None or state.metadata is None:
-            return "its log has no protocol or no metadata"
-        return _of_protocol(state.protocol) or _of_metadata(state.metadata, self._types)
 
     def _write(self, rows: pa.Table, metadata: Metadata) -> LiveFile:
         if rows.column_names != list(self._types):

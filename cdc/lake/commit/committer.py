@@ -215,11 +215,10 @@ class Committer:
 
 
 def _permitted(state: TableState) -> OpenTable:
-    if state.protocol is None or state.metadata is None:
-        raise TakeMergeError("its log has no protocol or no metadata")
-    if (reason := refusal(state.protocol, state.metadata)) is not None:
+    protocol, metadata = state.described()
+    if (reason := refusal(protocol, metadata)) is not None:
         raise TakeMergeError(reason)
-    return OpenTable(version=state.version, metadata=state.metadata, files=state.files)
+    return OpenTable(version=state.version, metadata=metadata, files=state.files)
 
 
 def _merged_counts(change: Change, deleted: int, rows: int) -> dict[str, int]:

@@ -62,6 +62,12 @@ class TableState:
     metadata: Metadata | None
     files: Mapping[str, LiveFile]  # by path
 
+    def described(self) -> tuple[Protocol, Metadata]:
+        """Return protocol and metadata; raise TakeMergeError if the log lacks one of them."""
+        if self.protocol is None or self.metadata is None:
+            raise TakeMergeError("its log has no protocol or no metadata")
+        return self.protocol, self.metadata
+
 
 BEFORE_THE_FIRST = TableState(version=-1, protocol=None, metadata=None, files={})
 

@@ -35,10 +35,9 @@ def set_without_spark(path: str, changes: Mapping[str, str], metadata: str) -> i
 
 
 def _known(state: TableState) -> Metadata:
-    if state.protocol is None or state.metadata is None:
-        raise TakeMergeError("its log has no protocol or no metadata")
-    is_plain = (state.protocol.reader, state.protocol.writer) == PLAIN
-    reason = None if is_plain else refusal(state.protocol, state.metadata)
+    protocol, metadata = state.described()
+    is_plain = (protocol.reader, protocol.writer) == PLAIN
+    reason = None if is_plain else refusal(protocol, metadata)
     if reason is not None:
         raise TakeMergeError(reason)
-    return state.metadata
+    return metadata
