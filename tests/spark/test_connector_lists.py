@@ -29,7 +29,7 @@ NAMES = st.text(
 Matches = Callable[[str, str], bool]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def matches(spark: SparkSession) -> Matches:
     """Return a function that matches an expression with a whole name, as the connector does."""
     jvm = spark.sparkContext._jvm
