@@ -16,6 +16,7 @@ from cdc.errors import CdcError
 from cdc.job import health_watch
 from cdc.job.activity import Activity
 from cdc.job.compose_run import compose_run
+from cdc.job.free_memory import giving_back
 from cdc.job.handlers import RunningDesk, running_desk
 from cdc.job.monitor import monitored
 from cdc.job.start_progress import reporting_alive
@@ -44,7 +45,7 @@ def run(
     ``await_turn`` returns once the servers and the connector run; Spark starts beside them.
     """
     config = read()
-    with monitored(config), _session(config) as spark, store_errors_named():
+    with monitored(config), _session(config) as spark, store_errors_named(), giving_back():
         endpoints = await_turn()
         refuse_unwritable(config)
         with lock.only_job(config, partial(held_for, spark)):
