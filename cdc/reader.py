@@ -31,13 +31,14 @@ from typing import TYPE_CHECKING, overload
 import pyarrow as pa
 from deltalake import QueryBuilder
 
-from cdc.client.read.published import cut_at, is_flagged, open_version, warning
+from cdc.client.read.published import cut_at, is_flagged, warning
 from cdc.config import DEFAULT_FILE, load
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.names import case_twins
 from cdc.events.values.sql_text import spark_delta, spark_name
 from cdc.lake.layout import ledger_under, table_under
 from cdc.lake.records.ledger import Ledger, LedgerRow
+from cdc.lake.table.open_version import open_version
 from cdc.lake.upkeep.transaction_log import AGE_LIMIT
 from cdc.tables import TableId
 
@@ -107,13 +108,13 @@ def read(
     """
     root = _root(lake, config)
     row = cut(at, lake=root)
-    entry = row.entry(table)
+    entry = row.readable(table)
     if entry is None or entry.version < 0:
         raise CdcError(
             ErrorKind.CONFIG,
             f"cut {row.cut} has no table {table}",
             remedy="choose one that it has: "
-            f"{', '.join(e.table for e in row.tables if e.version >= 0) or 'none yet'}",
+            f"{', '.join(e.table for e in row.entries if e.version >= 0) or 'none yet'}",
         )
     if is_flagged(entry) and not flagged:
         raise CdcError(
@@ -156,7 +157,7 @@ def views(
             detail="it substitutes ${..} in views",
             remedy="read the tables with cdc.read, or move the lake to another path",
         )
-    entry_views = [(entry, _view(entry.table, names or {})) for entry in row.tables]
+    entry_views = [(entry, _view(entry.table, names or {})) for entry in row.entries]
     _refuse_twins(view for _, view in entry_views if view is not None)
     spark.conf.set(AGE_LIMIT, "false")
     for entry, view in entry_views:

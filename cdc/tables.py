@@ -85,4 +85,6 @@ class TableState(Enum):
     STREAMING = "streaming"  # at the cut of the ledger's row
     DEGRADED = "degraded"  # streaming, but an event of it is in quarantine
     RESNAPSHOTTING = "resnapshotting"  # being read again, and waiting at an older cut
+    BUILDING = "building"  # derived, and not calculated for the first time yet
+    LAGGING = "lagging"  # derived, and still at an older cut
     STOPPED = "stopped"  # an event could not be followed; the reason is stored with the state

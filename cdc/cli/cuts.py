@@ -58,7 +58,7 @@ def _show_one(row: LedgerRow | None, console: Console, *, as_json: bool) -> None
     else:
         console.print(_heading(row))
         console.print(_tables(row))
-        for entry in flagged(row.tables):
+        for entry in flagged(row.entries):
             console.print(Text(warning(entry, row.cut), "yellow"), soft_wrap=True)
 
 
@@ -89,7 +89,7 @@ def listing(rows: Sequence[LedgerRow], last: int) -> Table:
 
 def _line(previous: LedgerRow | None, row: LedgerRow) -> list[str | Text]:
     counts = [str(_since(previous, row, name)) for name in BY_OPERATION]
-    not_equal = ", ".join(f"{entry.table} {entry.state}" for entry in flagged(row.tables))
+    not_equal = ", ".join(f"{entry.table} {entry.state}" for entry in flagged(row.entries))
     position = [str(row.cut), str(row.epoch), _lsn(row)]
     return [*position, _committed(row), str(row.transactions), *counts, Text(not_equal, "red")]
 
@@ -121,6 +121,9 @@ def _tables(row: LedgerRow) -> Table:
         table.add_column(name, justify="right")
     for entry in row.tables:
         table.add_row(*_of_table(entry))
+    for derived in row.derived:
+        state = Text(derived.state, "red" if is_flagged(derived) else "")
+        table.add_row(Text(derived.table), state, str(derived.version))
     return table
 
 

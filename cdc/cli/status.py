@@ -17,6 +17,7 @@ from cdc.client.status.status_facts import facts
 from cdc.client.status.status_findings import StatusFinding
 from cdc.config import load
 from cdc.events.values.lsn import format_lsn
+from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.state.pace import DRIVER, Pace
 
 WELL = frozenset({"streaming", "snapshotting"})
@@ -79,6 +80,8 @@ def show(now: Status, console: Console) -> None:
     for table in now.tables:
         if table.reason:
             console.print(Text(f"  {table.table}: {table.reason}", "dim"), soft_wrap=True)
+    for derived in now.derived:
+        console.print(Text(_derived(derived), "" if derived.state in WELL else "red"))
     for operation in now.operations:
         console.print(Text(_operation(operation)), soft_wrap=True)
     for line in _components(now):
@@ -108,6 +111,13 @@ def _row(table: TableStatus) -> list[str | Text]:
         "?" if table.lag_bytes is None else size(table.lag_bytes),
         "?" if table.lag_seconds is None else f"{table.lag_seconds:.1f}",
     ]
+
+
+def _derived(entry: DerivedEntry) -> str:
+    reason = f": {entry.reason}" if entry.reason else ""
+    return (
+        f"derived {entry.table}: {entry.state}, {entry.rows:,} rows at cut {entry.at_cut}{reason}"
+    )
 
 
 def _components(now: Status) -> list[str]:

@@ -13,6 +13,7 @@ RELOADED: Final = (
     "source.columns",
     "source.schema_changes",
     "source.tables",
+    "derived.",
     "job.",
 )
 """Configuration keys, or prefixes of them, that a running job reloads."""

@@ -11,6 +11,8 @@ from cdc.capture.change_captured import settings_for
 from cdc.capture.topic_specs import topic_specs
 from cdc.client.plan import LeftOut, Now, Plan, PlanFinding, Wanted, WantedTable, compare
 from cdc.config import Config
+from cdc.derive.definition.declared import declared
+from cdc.derive.definition.problem import Problem
 from cdc.errors import CdcError
 from cdc.kafka.topics import topic_ids
 from cdc.lake.layout import ledger_path, table_path
@@ -113,15 +115,23 @@ def _wanted(look: _Look) -> Wanted:
     wanted = [_table(table, look, errors, sizes_by_oid) for table in tables]
     of_tables = {refusal.subject for table in wanted for refusal in table.refused}
     others = [*refusals(look.catalog, config, look.known), *errors]
+    definitions = declared(config.derived.path, {table.table for table in tables})
     return Wanted(
         tables=tuple(wanted),
         publication=frozenset(map(str, (*_CONTROL, *(table.table for table in look.fit)))),
         topics=frozenset(spec.name for spec in topic_specs(config, tables)),
         settings=settings_for(look.pipeline, tables, look.running),
-        job=job_settings.digests(config),
-        refused=tuple(_finding(other) for other in others if other.subject not in of_tables),
+        job=job_settings.digests(config, definitions.digests),
+        refused=(
+            *(_finding(other) for other in others if other.subject not in of_tables),
+            *(_undefined(problem) for _, problem in definitions.problems),
+        ),
         warned=tuple(map(_finding, filter(None, [clear_password(look.pipeline)]))),
     )
+
+
+def _undefined(problem: Problem) -> PlanFinding:
+    return PlanFinding(subject=problem.where, message=problem.message, remedy=problem.remedy)
 
 
 def _now(look: _Look, wanted: Wanted) -> Now:

@@ -21,7 +21,7 @@ from cdc.errors import CdcError, ErrorKind
 
 ENV_PREFIX = "WAL2LAKE_"
 DEFAULT_FILE = "wal2lake.yaml"
-_WITH_FILES = ("source", "kafka", "connect", "registry")
+_WITH_FILES = ("source", "kafka", "connect", "registry", "derived")
 
 
 def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:

@@ -20,6 +20,8 @@ from cdc.apply.rounds.rounds import RoundChecks, Rounds, stuck_transactions
 from cdc.apply.rounds.table_freezer import TableFreezer
 from cdc.capture.continuity import stored_lsn
 from cdc.capture.source_watch import SourceWatch
+from cdc.derive.keep.derived_tables import DerivedTables
+from cdc.derive.keep.open_derived import open_derived
 from cdc.job.job_run import JobRun
 from cdc.job.pace_report import PaceReport
 from cdc.job.run_inputs import RunInputs, gather_inputs
@@ -70,6 +72,7 @@ class _Composer:
             inputs.tables, notes_topic=inputs.topics.notes, threads=config.job.merge_threads
         )
         recent = RecentFreshness(time.monotonic)
+        derived = self._derived()
         publisher = Publisher(
             inputs.ledger,
             last,
@@ -80,6 +83,7 @@ class _Composer:
             wal_end=watch.position,
             recent=recent,
             stages=inputs.stages,
+            derive=derived.entries,
         )
         quiet = self._quiet()
         reader = RangeReader(self.pipeline.endpoints.kafka, group=f"{self.pipeline.name}.landing")
@@ -97,6 +101,7 @@ class _Composer:
             tables=tables,
             rounds=self._rounds(finder, tables, publisher, inbox, watch),
             recovery=self._recovery(tables, freezer, publisher),
+            derived=derived,
             pace=PaceReport(
                 config.state_dir,
                 config.job.freshness_seconds,
@@ -120,6 +125,11 @@ class _Composer:
             topics=inputs.topics,
             tables=inputs.tables,
         )
+
+    def _derived(self) -> DerivedTables:
+        captured = {source.table for source in self.inputs.source.tables}
+        last = self.inputs.ledger.last()
+        return open_derived(self.pipeline.config, captured, last.derived if last else ())
 
     def _quiet(self) -> QuietStream:
         return QuietStream(

@@ -13,6 +13,7 @@ from cdc.apply.rounds.applied_tables import AppliedTables
 from cdc.apply.rounds.recovery import Recovery
 from cdc.apply.rounds.rounds import Rounds
 from cdc.capture.source_watch import SourceWatch
+from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.errors import CdcError, ErrorKind
 from cdc.job.activity import Activity
 from cdc.job.health_watch import JobFacts
@@ -54,6 +55,7 @@ class JobRun:
     tables: AppliedTables
     rounds: Rounds
     recovery: Recovery
+    derived: DerivedTables
     pace: PaceReport
 
     def catch_up(self, step: Callable[[], None]) -> None:
@@ -118,6 +120,7 @@ class JobRun:
     def close(self) -> None:
         """Give up the threads of the rounds and the connections to source and Kafka."""
         self.rounds.close()
+        self.derived.close()
         self.context.factory.close()
         self.watch.close()
         self.quiet.close()

@@ -115,7 +115,11 @@ def _reloaded(read: Callable[[], Config], before: Config) -> tuple[Config, CdcEr
         return before, error
     names = [key.removeprefix("source.") for key in RELOADED if key.startswith("source.")]
     source = {name: getattr(wanted.source, name) for name in names}
-    change = {"job": wanted.job, "source": before.source.model_copy(update=source)}
+    change = {
+        "derived": wanted.derived,
+        "job": wanted.job,
+        "source": before.source.model_copy(update=source),
+    }
     return before.model_copy(update=change), None
 
 
@@ -133,7 +137,7 @@ def _run(config: Config, job: _Job, done: Callable[[], None]) -> None:
         facts = partial(run.facts, Activity(job.spark.sparkContext))
         desk = parts.enter_context(running_desk(run.context))
         parts.enter_context(health_watch.watch_health(pipeline, run.topics, facts))
-        job_settings.remember(config)
+        job_settings.remember(config, run.derived.digests)
         job.state_file.enter("applying")
         done()
         is_over = _EndOfRun(job, config.state_dir, desk).is_reached

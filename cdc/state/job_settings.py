@@ -19,18 +19,20 @@ _OF_NO_JOB: Final = ("kafka.delete_", "kafka.min_", "kafka.replication_")
 """Keys that matter only when topics are created, and not to a running job."""
 
 
-def digests(config: Config) -> dict[str, str]:
+def digests(config: Config, more: Mapping[str, str]) -> dict[str, str]:
     """Return a digest for each key (``job.merge_threads``) that matters to a running job.
+
+    ``more`` are settings that other files have, such as the definitions of derived tables.
 
     They are comparable only with those remembered in the same state directory; empty if none
     have been remembered there yet.
     """
     secret = StateDir(config.state_dir).known_secret(_SECRET)
-    return {} if secret is None else _digests(config, secret)
+    return {} if secret is None else _digests(config, more, secret)
 
 
-def _digests(config: Config, secret: str) -> dict[str, str]:
-    settings = _leaves("", config.model_dump(mode="python"))
+def _digests(config: Config, more: Mapping[str, str], secret: str) -> dict[str, str]:
+    settings = [*_leaves("", config.model_dump(mode="python")), *more.items()]
     return {
         key: hmac.digest(secret.encode(), _text(value), "sha256").hex()
         for key, value in settings
@@ -38,10 +40,10 @@ def _digests(config: Config, secret: str) -> dict[str, str]:
     }
 
 
-def remember(config: Config) -> None:
+def remember(config: Config, more: Mapping[str, str]) -> None:
     """Store the digests; the job does so when it starts with or has loaded a configuration."""
     secret = StateDir(config.state_dir).secret(_SECRET)
-    text = json.dumps(_digests(config, secret), indent=1)
+    text = json.dumps(_digests(config, more, secret), indent=1)
     write_private(_file(config.state_dir), text)
 
 

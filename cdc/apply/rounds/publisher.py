@@ -13,6 +13,7 @@ from cdc.apply.rounds.table_freezer import TableFreezer
 from cdc.apply.rounds.whole_transactions import Cut
 from cdc.events.transactions import is_heartbeat
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.land import landing as landed_values
 from cdc.land.inbox import Inbox
@@ -20,6 +21,7 @@ from cdc.observe.recent_freshness import RecentFreshness
 from cdc.observe.stage_times import Stage, StageTimes
 from cdc.state.requests import Request
 
+Derive = Callable[[LedgerRow], tuple[DerivedEntry, ...]]
 logger = structlog.get_logger(__name__)
 
 
@@ -38,8 +40,12 @@ class Publisher:
         wal_end: Callable[[], int | None],
         recent: RecentFreshness,
         stages: StageTimes,
+        derive: Derive = lambda _: (),
     ) -> None:
-        """``wal_end`` returns where the source's WAL ends; None where the source cannot say now."""
+        """``wal_end`` returns where the source's WAL ends; None where the source cannot say now.
+
+        ``derive`` brings the derived tables to the cut of a row, and returns their entries.
+        """
         self._ledger = ledger
         self.last = last
         self._topics = topics
@@ -48,6 +54,7 @@ class Publisher:
         self._freezer = freezer
         self._wal_end = wal_end
         self._recent, self._stages = recent, stages
+        self._derive = derive
 
     def mark_snapshot_end(self, cut: Cut) -> None:
         """Record, once, an LSN behind everything that the first snapshot has read.
@@ -65,6 +72,7 @@ class Publisher:
         """
         with self._stages.timed(Stage.PUBLISH):
             row, offsets = self._row(cut, part, served)
+            row = replace(row, derived=self._derive(row), published_at=datetime.now(UTC))
             reach(Failpoint.BEFORE_LEDGER_APPEND)
             self._ledger.append(row)
             reach(Failpoint.AFTER_LEDGER_APPEND)

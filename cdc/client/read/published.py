@@ -4,13 +4,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
-
 from cdc.client.read.at import At, Latest, Numbered, UpToLsn, of_zone, parse
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
-from cdc.observe.defects import error_text
 from cdc.tables import TableState
 
 EQUAL: Final = TableState.STREAMING.value
@@ -21,7 +18,11 @@ WHAT_IT_SHOWS: Final = {
     TableState.DEGRADED.value: "some of its changes are in quarantine",
     TableState.RESNAPSHOTTING.value: "it is being read again and is still at an older cut",
     TableState.STOPPED.value: "it stopped at an older cut",
+    TableState.BUILDING.value: "it is being calculated for the first time",
+    TableState.LAGGING.value: "it is still at an older cut",
 }
+
+Entry = TableEntry | DerivedEntry
 
 
 def cut_at(ledger: Ledger, at: str | int | datetime | None) -> LedgerRow | None:
@@ -60,31 +61,19 @@ def _look_up(ledger: Ledger, wanted: At) -> LedgerRow | None:
     return ledger.up_to_time(wanted.time)
 
 
-def is_flagged(entry: TableEntry) -> bool:
+def is_flagged(entry: Entry) -> bool:
     """Return whether the table may differ from the source at the cut."""
     return entry.state != EQUAL
 
 
-def flagged(entries: Iterable[TableEntry]) -> list[TableEntry]:
+def flagged(entries: Iterable[Entry]) -> list[Entry]:
     """Return the tables that may differ from the source at the cut."""
     return [entry for entry in entries if is_flagged(entry)]
 
 
-def warning(entry: TableEntry, cut: int) -> str:
+def warning(entry: Entry, cut: int) -> str:
     """Return a warning for readers of a flagged table."""
     what = WHAT_IT_SHOWS.get(entry.state, entry.state)
     reason = f": {entry.reason}" if entry.reason else ""
-    return f"{entry.table} does not equal the source at cut {cut}: {what}{reason}"
-
-
-def open_version(path: str, version: int) -> DeltaTable:
-    """Open the Delta table at a version; raises CONFIG if that version no longer exists."""
-    try:
-        return DeltaTable(path, version=version)
-    except DeltaError as error:
-        raise CdcError(
-            ErrorKind.CONFIG,
-            f"version {version} of {path} no longer exists",
-            detail=error_text(error),
-            remedy="choose a later cut; job.vacuum_retention_hours says how long old ones are kept",
-        ) from None
+    equal = "its query" if isinstance(entry, DerivedEntry) else "the source"
+    return f"{entry.table} does not equal {equal} at cut {cut}: {what}{reason}"

@@ -11,12 +11,13 @@ from typing import Final
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from cdc.client.read.published import cut_at, flagged, open_version
+from cdc.client.read.published import Entry, cut_at, flagged
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.values.sql_text import fusion_name
 from cdc.lake.layout import ledger_path, log_path, operations_path, quarantine_path
-from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
+from cdc.lake.records.ledger import Ledger, LedgerRow
+from cdc.lake.table.open_version import open_version
 from cdc.lake.table.positions import open_table
 from cdc.lake.upkeep.held import held
 from cdc.tables import CONTROL_SCHEMA, TableId
@@ -32,7 +33,7 @@ class Answer:
 
     rows: pa.Table
     cut: int | None
-    flagged: Sequence[TableEntry] = field(default=())
+    flagged: Sequence[Entry] = field(default=())
     """Tables that the query names and that may differ from the source at the cut."""
 
 
@@ -47,7 +48,7 @@ def query(config: Config, text: str, *, at: str | None = None) -> Answer:
 
 
 def _answer(config: Config, text: str, row: LedgerRow | None) -> Answer:
-    entries = [entry for entry in row.tables if entry.version >= 0] if row else []
+    entries = [entry for entry in row.entries if entry.version >= 0] if row else []
     named = [entry for entry in entries if _named(TableId.parse(entry.table), text)]
     context = _Context()
     # A query that names no table, such as ``show tables``, gets all of them.
@@ -60,7 +61,7 @@ def _answer(config: Config, text: str, row: LedgerRow | None) -> Answer:
 Named = tuple[TableId, DeltaTable]
 
 
-def _tables(config: Config, entries: Sequence[TableEntry], text: str) -> Iterator[Named]:
+def _tables(config: Config, entries: Sequence[Entry], text: str) -> Iterator[Named]:
     """Yield the tables at the cut's versions, and the control tables that the query mentions."""
     for entry in entries:
         yield TableId.parse(entry.table), open_version(entry.path, entry.version)

@@ -15,9 +15,11 @@ from cdc.client.status.status import Status, TableStatus
 from cdc.client.status.status_findings import StatusFinding
 from cdc.observe.hop_motion import Motion
 from cdc.state.pace import DRIVER
+from cdc.tables import TableState
 
 MOST_TABLES: Final = 1000
 """Tables with metrics of their own; of more, those with the worst states and lags."""
+_UNWELL: Final = frozenset({TableState.STOPPED.value, TableState.DEGRADED.value})
 Amount = Callable[[TableStatus], float | None]
 _OF_TABLES: Final[tuple[tuple[str, str, Amount], ...]] = (
     ("lag_events", "Events in Kafka that no cut has.", lambda table: table.lag_offsets),
@@ -32,6 +34,7 @@ def metrics(now: Status, problems: Iterable[StatusFinding]) -> Iterator[Metric]:
     yield from _of_job(now)
     yield from _of_cut(now)
     yield from _of_tables(now.tables)
+    yield from _of_derived(now)
     yield from _of_source(now)
     yield from _of_hops(now)
     yield from _of_pace(now)
@@ -76,6 +79,14 @@ def _of_tables(tables: tuple[TableStatus, ...]) -> Iterator[Metric]:
         for operation, count in table.events.items():
             applied.add_metric([table.table, operation], count)
     yield from (refused, applied)
+
+
+def _of_derived(now: Status) -> Iterator[Metric]:
+    well = {one.table: float(one.state not in _UNWELL) for one in now.derived}
+    yield _by_label("derived_well", "0 if it is stopped or degraded, else 1.", "table", well)
+    behind = {one.table: float((now.cut or 0) - one.at_cut) for one in now.derived}
+    text = "How many cuts a derived table is behind the newest."
+    yield _by_label("derived_cuts_behind", text, "table", behind)
 
 
 def _worst_first(table: TableStatus) -> tuple[bool, float, str]:

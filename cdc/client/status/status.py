@@ -17,6 +17,7 @@ from cdc.config import Config
 from cdc.errors import CdcError
 from cdc.lake.layout import epochs_path, ledger_path
 from cdc.lake.records import epochs
+from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import Ledger, LedgerRow, TableEntry
 from cdc.stack.process.log_files import last_crash
 from cdc.state import health, monitor_address, pace
@@ -85,6 +86,7 @@ class Status:
     pace: Pace | None = None  # of the running job
     disk: str = ""  # a message if the disk of the state directory is nearly full
     monitor: str = ""  # the URL of the running job's pages for monitoring
+    derived: tuple[DerivedEntry, ...] = field(default=())
     crash: str = ""
     """The last crash of a supervisor, and the file that describes it; empty without a crash."""
 
@@ -110,6 +112,7 @@ def status(config: Config) -> Status:
         )
         if row
         else (),
+        derived=row.derived if row else (),
         source=source,
         connector=connector,
         job=job,

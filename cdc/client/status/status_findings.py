@@ -54,7 +54,7 @@ class StatusFinding:
 def findings(now: Status) -> list[StatusFinding]:
     """Return the problems, the worst first; an empty list when all is well."""
     problems = _of_start(now) or [*_of_components(now), *_of_hops(now)]
-    problems += _of_tables(now.tables)
+    problems += [*_of_tables(now.tables), *_of_derived(now)]
     return sorted(problems, key=_rank)
 
 
@@ -125,6 +125,14 @@ def _of_servers(now: Status) -> Iterator[StatusFinding]:
         kind = ErrorKind.SERVER_FAILED if too_often else ErrorKind.STARTING
         after = f", after {restarts} restarts" if too_often else ""
         yield _finding(kind, f"the job is starting{after}", "wait for it; see its log file")
+
+
+def _of_derived(now: Status) -> Iterator[StatusFinding]:
+    for one in now.derived:
+        if one.state == TableState.STOPPED.value:
+            remedy = "correct its definition or the row; the table goes on when its inputs change"
+            what = f"{one.table}, a derived table, is stopped: {one.reason}"
+            yield _finding(ErrorKind.TABLE_STOPPED, what, remedy)
 
 
 def _of_slot(now: Status) -> Iterator[StatusFinding]:

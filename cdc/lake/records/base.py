@@ -33,6 +33,7 @@ def base_of(last: LedgerRow | None, epoch: Epoch | None) -> LedgerRow:
         marker_offset=epoch.left_behind_markers,
         notes_offset=epoch.left_behind_notes,
         tables=tuple(_beyond(entry, epoch) for entry in last.tables),
+        derived=(),  # the epoch's first cut has them
     )
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, write_deltalake
 
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.records.derived_entry import DERIVED_ENTRY, DerivedEntry
 from cdc.lake.table.known_commit import known_commit
 from cdc.lake.table.positions import MARK, open_table
 from cdc.lake.upkeep.control_tables import KEPT, optimize
@@ -51,6 +52,7 @@ SCHEMA: Final = pa.schema(
         ("tables", pa.list_(TABLE_ENTRY)),
         ("topic_ids", pa.map_(pa.string(), pa.string())),
         ("snapshot_end", pa.int64()),
+        ("derived", pa.list_(DERIVED_ENTRY)),
     ]
 )
 
@@ -96,6 +98,12 @@ class LedgerRow:
     """Topic -> Kafka's topic id, for every topic that the offsets refer to."""
     snapshot_end: int | None = None
     """An LSN at or after the end of the first snapshot."""
+    derived: tuple[DerivedEntry, ...] = field(default=())
+
+    @property
+    def entries(self) -> tuple[TableEntry | DerivedEntry, ...]:
+        """Return the entries of all tables, the captured ones first."""
+        return (*self.tables, *self.derived)
 
     def reaches(self, lsn: int, epoch: int) -> bool:
         """Return whether the cut is of ``epoch`` or a later one, and its LSN is at least ``lsn``.
@@ -106,8 +114,12 @@ class LedgerRow:
         return self.epoch >= epoch and self.lsn is not None and self.lsn >= lsn
 
     def entry(self, table: str) -> TableEntry | None:
-        """Return the entry of a table (``schema.name``); None if it is not in the cut."""
+        """Return the entry of a captured table (``schema.name``); None if the cut lacks it."""
         return next((entry for entry in self.tables if entry.table == table), None)
+
+    def readable(self, table: str) -> TableEntry | DerivedEntry | None:
+        """Return the entry of a captured or derived table; None if the cut lacks it."""
+        return next((entry for entry in self.entries if entry.table == table), None)
 
 
 _PROPERTIES: Final = {
@@ -239,7 +251,7 @@ class Ledger:
 
 
 def _mark(row: LedgerRow) -> CommitProperties:
-    facts = asdict(row) if len(row.tables) <= NAMED else {"cut": row.cut}
+    facts = asdict(row) if len(row.entries) <= NAMED else {"cut": row.cut}
     return CommitProperties(custom_metadata={MARK: json.dumps(facts, default=str)})
 
 
@@ -255,7 +267,8 @@ def _from_dict(raw: dict[str, Any]) -> LedgerRow:
     topics = dict(raw.get("topic_ids") or {})
     if raw.get("notes_offset") is None:
         raw = {**raw, "notes_offset": -1}
-    return LedgerRow(**{**raw, "tables": entries, "topic_ids": topics})
+    derived = tuple(DerivedEntry(**entry) for entry in raw.get("derived") or ())
+    return LedgerRow(**{**raw, "tables": entries, "topic_ids": topics, "derived": derived})
 
 
 def _present(raw: dict[str, Any]) -> dict[str, Any]:

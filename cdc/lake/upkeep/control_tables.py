@@ -41,7 +41,12 @@ def combine(
     reach(Failpoint.AFTER_CONTROL_OPTIMIZE)
 
 
-def optimize(path: str, table: DeltaTable, properties: CommitProperties | None = None) -> bool:
+def optimize(
+    path: str,
+    table: DeltaTable,
+    properties: CommitProperties | None = None,
+    hours: int = RETENTION_HOURS,
+) -> bool:
     """Rewrite small files into one and vacuum; return whether there were enough (``FILES``).
 
     A file larger than twice all the others is left alone (cdc/lake/upkeep/small_files.py).
@@ -53,14 +58,24 @@ def optimize(path: str, table: DeltaTable, properties: CommitProperties | None =
     if not replaced:
         return False
     combine(path, table, replaced, properties)
+    vacuum(path, table, properties, hours)
+    return True
+
+
+def vacuum(
+    path: str,
+    table: DeltaTable,
+    properties: CommitProperties | None = None,
+    hours: int = RETENTION_HOURS,
+) -> None:
+    """Delete the files that no version of so many last hours has."""
     reach(Failpoint.BEFORE_CONTROL_VACUUM)
     with known_commit(path, properties) as known:
         table.vacuum(
-            RETENTION_HOURS,
+            hours,
             dry_run=False,
             enforce_retention_duration=False,  # the table may still have Delta's usual week
             full=True,  # otherwise only files are found that a checkpoint still mentions
             commit_properties=known,
         )
     reach(Failpoint.AFTER_CONTROL_VACUUM)
-    return True

@@ -162,7 +162,7 @@ def config(**given: object) -> Config:
 
 def test_changed_job_settings_are_reloaded_or_need_a_restart(tmp_path: Path) -> None:
     first = config(state_dir=tmp_path)
-    job_settings.remember(first)
+    job_settings.remember(first, {})
     runs = job_settings.remembered(tmp_path)
     changed = config(
         state_dir=tmp_path,
@@ -170,7 +170,7 @@ def test_changed_job_settings_are_reloaded_or_need_a_restart(tmp_path: Path) -> 
         spark=Spark(conf={"secret.key": "hunter2"}),
         source=Source(tables=["shop.*"], append_only=["shop.c"]),
     )
-    wanted = job_settings.digests(changed)
+    wanted = job_settings.digests(changed, {})
 
     plan = compare(replace(NOW, job=runs), replace(WANTED, job=wanted))
 
@@ -185,11 +185,11 @@ def test_changed_job_settings_are_reloaded_or_need_a_restart(tmp_path: Path) -> 
 def test_the_job_s_settings_are_remembered(tmp_path: Path) -> None:
     one = config(state_dir=tmp_path)
     assert job_settings.remembered(one.state_dir) == {}
-    assert job_settings.digests(one) == {}, "there is nothing to compare them with"
+    assert job_settings.digests(one, {}) == {}, "there is nothing to compare them with"
 
-    job_settings.remember(one)
+    job_settings.remember(one, {})
 
-    assert job_settings.remembered(one.state_dir) == job_settings.digests(one) != {}
+    assert job_settings.remembered(one.state_dir) == job_settings.digests(one, {}) != {}
 
 
 def test_a_guessed_secret_cannot_be_checked_against_the_remembered_settings(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_guessed_secret_cannot_be_checked_against_the_remembered_settings(tmp_
     remembered = []
     for name in ("one", "two"):
         source = Source(tables=["shop.*"], password=SecretStr("hunter2"))
-        job_settings.remember(config(state_dir=tmp_path / name, source=source))
+        job_settings.remember(config(state_dir=tmp_path / name, source=source), {})
         remembered.append(job_settings.remembered(tmp_path / name))
     one, two = remembered
     assert not set(one.values()) & set(two.values())

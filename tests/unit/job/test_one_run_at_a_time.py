@@ -59,6 +59,7 @@ class Run:
     def __init__(self, config: Config, spark: Spark) -> None:
         self.context = SimpleNamespace(config=config, spark=spark)
         self.topics: list[str] = []
+        self.derived = SimpleNamespace(digests={})
         self.catch_up = self.facts = self.read_missing = self.close = lambda *_: None
 
     def apply(self, _landing: Any, until: Callable[[], bool], _hear: Any) -> None:  # noqa: ANN401
@@ -100,7 +101,7 @@ def test_no_run_begins_while_an_operation_of_the_one_before_can_commit(
     monkeypatch.setattr(job_handlers, "GRACE_SECONDS", 0.1)
     monkeypatch.setattr(main, "compose_run", compose)
     monkeypatch.setattr(job_handlers, "handlers", handlers)
-    monkeypatch.setattr(job_settings, "remember", lambda _: None)
+    monkeypatch.setattr(job_settings, "remember", lambda *_: None)
     monkeypatch.setattr(health_watch, "watch_health", lambda *_: nullcontext())
     monkeypatch.setattr(main, "Activity", lambda _: SimpleNamespace(is_going_on=lambda: True))
     job: Any = main._Job(SimpleNamespace(), spark, stop, JobStateFile(tmp_path))  # type: ignore[arg-type]

@@ -1,0 +1,159 @@
+"""``wal2lake derived`` checks, lists, previews and verifies the derived tables."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.cli.show.derived_tables import listing, preview_facts, preview_table, verdicts
+from cdc.cli.show.wait_line import wait_line
+from cdc.client.derived.at_cut import preview as preview_of
+from cdc.client.derived.at_cut import published_row
+from cdc.client.derived.check import Checked, CheckedTable
+from cdc.client.derived.check import check as check_all
+from cdc.client.derived.verify import DerivedReport, verify_by_source, verify_locally
+from cdc.config import Config, load
+from cdc.errors import POLICY, CdcError, ErrorKind
+from cdc.state.pipeline import resolve
+
+derived = typer.Typer(
+    help="Check, list, preview and verify the tables that are derived from the captured ones. "
+    "Each command takes --config FILE and has its own --help: wal2lake derived check --help.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+NamesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[TABLE]...", help="schema.table; all without one.")
+]
+AtOption = Annotated[
+    str | None,
+    typer.Option("--at", metavar="CUT|LSN|TIME", help="The cut, by default the newest."),
+]
+
+
+@derived.command("check")
+def check(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
+    """Check every definition; print the file, line and remedy of each problem; exit 2 with any."""
+    checked = check_all(load(config))
+    if as_json:
+        print(json.dumps(_checked_facts(checked), indent=2))
+    else:
+        _show_checked(checked, Console(highlight=False))
+    if checked.problems:
+        raise typer.Exit(POLICY[ErrorKind.CONFIG].exit_code)
+
+
+@derived.command("list")
+def list_them(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
+    """List the derived tables of the newest cut: the state of each, its cut and its rows."""
+    row = published_row(load(config), None)
+    if as_json:
+        print(json.dumps([asdict(entry) for entry in row.derived], indent=2))
+    elif row.derived:
+        Console(highlight=False).print(listing(row))
+    else:
+        print("no table is derived")
+
+
+@derived.command("preview")
+def preview(
+    name: Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")],
+    at: AtOption = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The most rows.")] = 20,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the first rows that a definition gives at a cut, and write nothing."""
+    row, rows = preview_of(load(config), name, at, limit)
+    if as_json:
+        print(json.dumps(preview_facts(row, rows), indent=2))
+    else:
+        Console(highlight=False).print(preview_table(row, rows))
+
+
+@derived.command("verify")
+def verify(  # noqa: PLR0917 - the options of a command
+    names: NamesArgument = None,
+    at: AtOption = None,
+    by_source: Annotated[
+        bool, typer.Option("--source", help="Let the source calculate them, at a cut of now.")
+    ] = False,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="How long to wait for it.")
+    ] = 300,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """Calculate tables again and compare all rows; exit 1 when any differs."""
+    report = _report(load(config), names or (), at, timeout, by_source=by_source)
+    if as_json:
+        print(json.dumps(_report_facts(report), indent=2))
+    else:
+        Console(highlight=False).print(verdicts(report))
+    if not report.equal:
+        raise typer.Exit(1)
+
+
+def _report(
+    config: Config, names: Sequence[str], at: str | None, timeout: float, *, by_source: bool
+) -> DerivedReport:
+    if not by_source:
+        return verify_locally(config, names, at)
+    if at is not None:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            "the source can only calculate as of now",
+            remedy="leave out --at or --source",
+        )
+    with wait_line("verifying") as tell:
+        return verify_by_source(resolve(config), names, timeout=timeout, tell=tell)
+
+
+def _report_facts(report: DerivedReport) -> dict[str, Any]:
+    tables = [asdict(table) | {"equal": table.equal} for table in report.tables]
+    return {**asdict(report), "equal": report.equal, "tables": tables}
+
+
+def _checked_facts(checked: Checked) -> dict[str, Any]:
+    return {
+        "tables": [_table_facts(table) for table in checked.tables],
+        "problems": [asdict(problem) for problem in checked.problems],
+    }
+
+
+def _table_facts(table: CheckedTable) -> dict[str, Any]:
+    definition = table.definition
+    return {
+        "table": str(definition.table),
+        "file": definition.file,
+        "inputs": [str(one) for one in definition.inputs],
+        "key": list(definition.key),
+        "refresh": definition.refresh,
+        "columns": {output.name: output.type for output in table.outputs},
+    }
+
+
+def _show_checked(checked: Checked, console: Console) -> None:
+    for problem in checked.problems:
+        console.print(Text(f"! {problem}", "red"), soft_wrap=True)
+        if problem.remedy:
+            console.print(Text(f"    remedy: {problem.remedy}", "dim"), soft_wrap=True)
+    table = Table(show_edge=False)
+    for name in ("table", "inputs", "key", "columns"):
+        table.add_column(name)
+    for one in checked.tables:
+        facts = _table_facts(one)
+        columns = ", ".join(f"{name} {kind.lower()}" for name, kind in facts["columns"].items())
+        named = ", ".join(facts["inputs"]), ", ".join(facts["key"])
+        table.add_row(facts["table"], *named, columns)
+    if checked.tables:
+        console.print(table)
+    elif not checked.problems:
+        console.print("no table is defined")

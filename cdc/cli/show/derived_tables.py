@@ -1,0 +1,59 @@
+"""Derived tables as tables on the terminal."""
+
+from typing import Any
+
+import pyarrow as pa
+from rich.table import Table
+from rich.text import Text
+
+from cdc.client.derived.verify import DerivedReport
+from cdc.client.read.published import is_flagged
+from cdc.lake.records.ledger import LedgerRow
+
+
+def listing(row: LedgerRow) -> Table:
+    """Return the state, cut and rows of each derived table of the cut."""
+    table = Table(show_edge=False, caption=f"cut {row.cut}", caption_justify="left")
+    for name in ("table", "state", "at cut", "version", "rows", ""):
+        table.add_column(name, justify="right" if name in {"at cut", "version", "rows"} else "left")
+    for entry in row.derived:
+        state = Text(entry.state, "red" if is_flagged(entry) else "")
+        numbers = str(entry.at_cut), str(entry.version), f"{entry.rows:,}"
+        table.add_row(Text(entry.table), state, *numbers, Text(entry.reason))
+    return table
+
+
+def preview_table(row: LedgerRow, rows: pa.Table) -> Table:
+    """Return the rows as they are at the cut."""
+    table = Table(show_edge=False, caption=f"at cut {row.cut}", caption_justify="left")
+    for name in rows.column_names:
+        table.add_column(Text(name))
+    for values in rows.to_pylist():
+        table.add_row(*(Text("" if v is None else str(v)) for v in values.values()))
+    return table
+
+
+def preview_facts(row: LedgerRow, rows: pa.Table) -> dict[str, Any]:
+    """Return the rows as an object for JSON; what JSON lacks is text."""
+    plain = [{name: _plain(value) for name, value in values.items()} for values in rows.to_pylist()]
+    return {"cut": row.cut, "rows": plain}
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def verdicts(report: DerivedReport) -> Table:
+    """Return how each table compares with its query."""
+    who = "the source" if report.witness == "source" else "DuckDB"
+    caption = f"at cut {report.cut}, calculated by {who}"
+    table = Table(show_edge=False, caption=caption, caption_justify="left")
+    for name in ("table", "rows", "missing", "extra", ""):
+        table.add_column(name, justify="right" if name in {"rows", "missing", "extra"} else "left")
+    for verdict in report.tables:
+        numbers = f"{verdict.rows:,}", f"{verdict.missing:,}", f"{verdict.extra:,}"
+        outcome = Text("equal", "green") if verdict.equal else Text("different", "red")
+        if verdict.reason:
+            outcome = Text(verdict.reason, "red")
+        table.add_row(Text(verdict.table), *numbers, outcome)
+    return table

@@ -1,0 +1,86 @@
+"""Calculate the query of a derived table at a published cut, and write nothing."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from cdc.client.read.published import cut_at
+from cdc.config import Config
+from cdc.derive.definition.declared import declared
+from cdc.derive.definition.definition import Definition
+from cdc.derive.engine.calculator import Calculator, calculator
+from cdc.derive.engine.inputs import Input, load
+from cdc.derive.step.difference import typed
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake.layout import ledger_path
+from cdc.lake.records.ledger import Ledger, LedgerRow
+from cdc.lake.upkeep.held import held
+from cdc.tables import TableId
+
+
+def definitions(config: Config, row: LedgerRow) -> dict[TableId, Definition]:
+    """Return the definitions that can be kept, each after its inputs.
+
+    Raises CONFIG, with its place and remedy, for the first problem of any of them.
+    """
+    captured = [TableId.parse(entry.table) for entry in row.tables]
+    found = declared(config.derived.path, captured)
+    for _, problem in found.problems:
+        raise problem.error()
+    return {one.table: one for one in found.definitions}
+
+
+def one_of(known: Mapping[TableId, Definition], name: str) -> Definition:
+    """Return the definition of this name; raises CONFIG if there is none."""
+    table = TableId.parse(name)
+    if table not in known:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"{name} is not a derived table",
+            remedy=f"choose one of: {', '.join(map(str, known)) or 'none is defined'}",
+        )
+    return known[table]
+
+
+def published_row(config: Config, at: str | None) -> LedgerRow:
+    """Return the row of the cut; raises CONFIG if nothing is published yet."""
+    row = cut_at(Ledger(ledger_path(config)), at)
+    if row is None:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            "nothing is published yet",
+            remedy="wait for the first cut with wal2lake sync",
+        )
+    return row
+
+
+def preview(config: Config, name: str, at: str | None, limit: int) -> tuple[LedgerRow, pa.Table]:
+    """Return the cut and the first rows of the definition's query at it."""
+    with held(config.lake.path):
+        row = published_row(config, at)
+        definition = one_of(definitions(config, row), name)
+        with calculated(config, definition, row) as database:
+            outputs = database.outputs(definition.duckdb)
+            query = f"{typed(definition.duckdb, outputs)} LIMIT {limit:d}"
+            return row, database.rows(query)
+
+
+@contextmanager
+def calculated(config: Config, definition: Definition, row: LedgerRow) -> Iterator[Calculator]:
+    """Give a database that has the inputs of the definition at the cut."""
+    inputs = {table: _input(table, row) for table in definition.inputs}
+    with calculator(config.derived.memory_mb) as database:
+        load(database, inputs, definition.duckdb)
+        yield database
+
+
+def _input(table: TableId, row: LedgerRow) -> Input:
+    entry = row.readable(str(table))
+    if entry is None or entry.version < 0:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"cut {row.cut} has no rows of {table}",
+            remedy="choose a later cut; wal2lake cuts lists them",
+        )
+    return Input(entry.path, entry.version)

@@ -1,0 +1,147 @@
+"""Verify derived tables: calculate each again at a cut, and compare all rows.
+
+With the source as the witness, its own Postgres runs the definition's SELECT in a snapshot whose
+LSN is a published cut; nothing of wal2lake calculates or reads there.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Context, Decimal
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa
+
+from cdc.client.derived.at_cut import calculated, definitions, one_of, published_row
+from cdc.client.moment import moment
+from cdc.client.read.published import is_flagged, warning
+from cdc.config import Config
+from cdc.derive.definition.definition import Definition
+from cdc.derive.engine.inputs import Input, columns, rows
+from cdc.derive.step.difference import typed
+from cdc.lake.records.ledger import LedgerRow
+from cdc.lake.upkeep.held import held
+from cdc.source.server.connection import Connection, translated
+from cdc.state.pipeline import Pipeline
+
+_EXACT: Final = Context(prec=100)
+Rows = Iterable[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DerivedVerdict:
+    """How a derived table compares with its query at a cut."""
+
+    table: str
+    rows: int = 0  # that the query gives
+    missing: int = 0  # of them, not in the table
+    extra: int = 0  # in the table only
+    reason: str = ""  # why it could not be compared
+
+    @property
+    def equal(self) -> bool:
+        """Return whether the table has the rows of its query and no others."""
+        return not (self.missing or self.extra or self.reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DerivedReport:
+    """The verdicts at one cut, and the witness: ``local`` or ``source``."""
+
+    cut: int
+    witness: str
+    tables: Sequence[DerivedVerdict]
+
+    @property
+    def equal(self) -> bool:
+        """Return whether every table is equal."""
+        return all(table.equal for table in self.tables)
+
+
+def verify_locally(config: Config, names: Sequence[str], at: str | None) -> DerivedReport:
+    """Calculate the tables again at the cut and compare; without names, all of them."""
+    with held(config.lake.path):
+        row = published_row(config, at)
+        verdicts = [
+            _compared(row, one, partial(_locally, config, row))
+            for one in _chosen(config, row, names)
+        ]
+    return DerivedReport(cut=row.cut, witness="local", tables=verdicts)
+
+
+def verify_by_source(
+    pipeline: Pipeline, names: Sequence[str], *, timeout: float, tell: Callable[[str], None]
+) -> DerivedReport:
+    """Let the source calculate the tables at a cut of now and compare; without names, all."""
+    config = pipeline.config
+    with held(config.lake.path), moment(pipeline, timeout=timeout, tell=tell) as at:
+        verdicts = []
+        for one in _chosen(config, at.cut, names):
+            tell(f"comparing {one.table}")
+            verdicts.append(_compared(at.cut, one, partial(_by_source, at.connection)))
+    return DerivedReport(cut=at.cut.cut, witness="source", tables=verdicts)
+
+
+def _chosen(config: Config, row: LedgerRow, names: Sequence[str]) -> list[Definition]:
+    known = definitions(config, row)
+    return [one_of(known, name) for name in names] or list(known.values())
+
+
+def _compared(
+    row: LedgerRow, definition: Definition, calculate: Callable[[Definition], Rows]
+) -> DerivedVerdict:
+    entry = next((e for e in row.derived if e.table == str(definition.table)), None)
+    name = str(definition.table)
+    if entry is None:
+        return DerivedVerdict(table=name, reason=f"cut {row.cut} does not have it")
+    if is_flagged(entry):
+        return DerivedVerdict(table=name, reason=warning(entry, row.cut))
+    if entry.definition != definition.hash:
+        return DerivedVerdict(table=name, reason="its definition has changed: run apply-config")
+    wanted, found = _counted(calculate(definition)), _counted(_stored(entry.path, entry.version))
+    return DerivedVerdict(
+        table=name,
+        rows=wanted.total(),
+        missing=(wanted - found).total(),
+        extra=(found - wanted).total(),
+    )
+
+
+def _locally(config: Config, row: LedgerRow, definition: Definition) -> Rows:
+    with calculated(config, definition, row) as database:
+        outputs = database.outputs(definition.duckdb)
+        yield from database.rows(typed(definition.duckdb, outputs)).to_pylist()
+
+
+def _by_source(connection: Connection, definition: Definition) -> Rows:
+    with translated(f"calculating {definition.table}"), connection.cursor() as cursor:
+        # The text comes from a checked definition, which is printed from an allow-list.
+        cursor.execute(definition.postgres.encode())
+        for row in cursor:
+            yield dict(zip(definition.columns, row, strict=True))
+
+
+def _stored(path: str, version: int) -> Iterator[Mapping[str, Any]]:
+    table = Input(path, version).open()
+    for batch in rows(table, columns(table)):
+        yield from pa.RecordBatch.to_pylist(batch)
+
+
+def _counted(rows: Rows) -> "Counter[str]":
+    return Counter(repr([plain(value) for value in row.values()]) for row in rows)
+
+
+def plain(value: object) -> object:
+    """Return a value that is equal for equal values of two engines, whatever their types are.
+
+    Numbers are equal at any scale, and instants in any zone.
+    """
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        return f"{_EXACT.normalize(Decimal(value)):f}"
+    return value

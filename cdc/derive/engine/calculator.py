@@ -1,0 +1,124 @@
+"""A DuckDB database in memory that calculates one query over tables of one moment.
+
+Its settings are part of the meaning of a definition: times are in UTC, NULLs are ordered as in
+Postgres, and text is compared byte by byte.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+
+from cdc.derive.engine.output_types import Output, stored_type
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.values.sql_text import postgres_name, postgres_string
+from cdc.tables import TableId
+
+_SETTINGS: Final = {
+    "TimeZone": "'UTC'",
+    "default_null_order": "'nulls_last_on_asc_first_on_desc'",
+    # A query reads what it is given: no files, no variables of this program, no extensions.
+    "python_enable_replacements": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+_CLOSED: Final = {"enable_external_access": "false", "lock_configuration": "true"}
+"""Set last: nothing can be set after them."""
+_GIVEN: Final = "wal2lake_given"
+FAILED: Final[tuple[tuple[type[duckdb.Error], str], ...]] = (
+    (duckdb.OutOfMemoryException, "it needs more memory than derived.memory_mb"),
+    (duckdb.OutOfRangeException, "a number is out of the range of its type"),
+    (duckdb.ConversionException, "a cast rejected a value"),
+    (duckdb.InvalidInputException, "a function rejected a value"),
+)
+"""What an error at run time means. DuckDB's own text can contain values of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calculator:
+    """A database for one query; a text that it is given comes from a checked definition."""
+
+    connection: duckdb.DuckDBPyConnection
+
+    def load(self, table: TableId, rows: pa.RecordBatchReader | pa.Table) -> None:
+        """Create the table with these rows; what exceeds the memory goes to the disk."""
+        self._execute(f"CREATE SCHEMA IF NOT EXISTS {postgres_name(table.schema)}")
+        self.keep(named(table), rows)
+
+    def keep(self, name: str, rows: pa.RecordBatchReader | pa.Table) -> None:
+        """Create a table with these rows under a quoted name."""
+        self.connection.register(_GIVEN, rows)
+        self._execute(f"CREATE TABLE {name} AS SELECT * FROM {_GIVEN}")  # noqa: S608 - our names
+        self.connection.unregister(_GIVEN)
+
+    def outputs(self, query: str) -> list[Output]:
+        """Return the columns of a query and their types in the lake; read no row.
+
+        Raises CONFIG with the engine's words, which are about the query only, for a query that
+        does not fit the tables, and for a type that the lake cannot hold.
+        """
+        try:
+            described = self.connection.execute(f"DESCRIBE {query}").fetchall()
+        except duckdb.Error as error:
+            raise _unfit(error) from None
+        return [
+            Output(str(name), stored_type(str(name), str(kind))) for name, kind, *_ in described
+        ]
+
+    def run(self, statement: str) -> None:
+        """Run a statement without a result."""
+        self._execute(statement)
+
+    def rows(self, query: str) -> pa.Table:
+        """Return the rows of a query."""
+        return self._execute(query).to_arrow_table()
+
+    def values(self, query: str) -> Sequence[tuple[object, ...]]:
+        """Return the rows of a query as Python values."""
+        return self._execute(query).fetchall()
+
+    def _execute(self, statement: str) -> duckdb.DuckDBPyConnection:
+        try:
+            return self.connection.execute(statement)
+        except duckdb.Error as error:
+            raise _failed(error) from None
+
+
+@contextmanager
+def calculator(memory_mb: int, scratch: Path | None = None) -> Iterator[Calculator]:
+    """Give an empty database; its files are in ``scratch`` while the block lasts."""
+    if scratch is not None:
+        scratch.mkdir(parents=True, exist_ok=True)
+    with (
+        TemporaryDirectory(dir=scratch, prefix="derived-") as files,
+        duckdb.connect() as connection,
+    ):
+        limits = {"memory_limit": f"'{memory_mb}MB'", "temp_directory": postgres_string(files)}
+        for name, value in {**_SETTINGS, **limits, **_CLOSED}.items():
+            connection.execute(f"SET {name} = {value}")
+        yield Calculator(connection)
+
+
+def named(table: TableId) -> str:
+    """Return the table's name as SQL."""
+    return f"{postgres_name(table.schema)}.{postgres_name(table.name)}"
+
+
+def _failed(error: duckdb.Error) -> CdcError:
+    what = next((text for kind, text in FAILED if isinstance(error, kind)), type(error).__name__)
+    return CdcError(
+        ErrorKind.TABLE_STOPPED,
+        f"its query failed: {what}",
+        remedy="correct the row or the definition; the table goes on when its inputs change",
+    )
+
+
+def _unfit(error: duckdb.Error) -> CdcError:
+    text = str(error).split("\n\nLINE", maxsplit=1)[0]
+    _, _, words = text.partition(": ")
+    return CdcError(ErrorKind.CONFIG, " ".join((words or text).split()))

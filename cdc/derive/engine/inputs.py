@@ -1,0 +1,67 @@
+"""Reads the inputs of a query from the lake, each at the version of one cut."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+
+from cdc.derive.engine.calculator import Calculator
+from cdc.events.values.sql_text import fusion_name
+from cdc.lake.table.open_version import open_version
+from cdc.tables import TableId
+
+OWN: Final = "_cdc_"
+"""How the names of wal2lake's own columns begin; a definition does not see them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A table of the lake at one version."""
+
+    path: str
+    version: int
+
+    def open(self) -> DeltaTable:
+        """Open it; raises CONFIG if the version no longer exists."""
+        return open_version(self.path, self.version)
+
+
+def load(calculator: Calculator, inputs: Mapping[TableId, Input], query: str) -> None:
+    """Read the columns that the query may name, of every input."""
+    for table, one in inputs.items():
+        opened = one.open()
+        names = used_columns(opened, query)
+        calculator.load(table, rows(opened, names))
+
+
+def declare(calculator: Calculator, inputs: Mapping[TableId, Input]) -> None:
+    """Create every input without rows, so that a query can be checked."""
+    for table, one in inputs.items():
+        opened = one.open()
+        calculator.load(table, rows(opened, columns(opened), "LIMIT 0"))
+
+
+def row_count(table: DeltaTable) -> int:
+    """Return how many rows the table's files have, rows marked deleted included."""
+    return sum(table.get_add_actions()["num_records"].to_pylist())
+
+
+def columns(table: DeltaTable) -> list[str]:
+    """Return the names of the columns that a definition sees."""
+    return [field.name for field in table.schema().fields if not field.name.startswith(OWN)]
+
+
+def used_columns(table: DeltaTable, query: str) -> list[str]:
+    """Return the columns whose names occur in the query, at least one of them."""
+    names = columns(table)
+    used = [name for name in names if name.replace('"', '""').lower() in query.lower()]
+    return used or names[:1]
+
+
+def rows(table: DeltaTable, names: list[str], rest: str = "") -> pa.RecordBatchReader:
+    """Return a stream of these columns of all rows."""
+    listed = ", ".join(map(fusion_name, names))
+    query = QueryBuilder().register("t", table).execute(f"SELECT {listed} FROM t {rest}")  # noqa: S608
+    return pa.RecordBatchReader.from_stream(query)

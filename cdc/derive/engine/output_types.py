@@ -1,0 +1,43 @@
+"""The types that the results of queries have in the lake."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.values.sql_text import postgres_name
+
+_STORED: Final = re.compile(
+    r"(BOOLEAN|SMALLINT|INTEGER|BIGINT|FLOAT|DOUBLE|VARCHAR|BLOB|DATE|TIMESTAMP"
+    r"|TIMESTAMP WITH TIME ZONE|DECIMAL\(\d+,\d+\))(\[\])?"
+)
+_LARGE: Final = "HUGEINT"
+"""DuckDB's sum of integers. In Postgres it is a numeric."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of a query's result, and its type in DuckDB's words."""
+
+    name: str
+    type: str
+
+    @property
+    def quoted(self) -> str:
+        """Return the name as SQL."""
+        return postgres_name(self.name)
+
+
+def stored_type(column: str, kind: str) -> str:
+    """Return the type in which the lake stores a column of this type.
+
+    Raises CONFIG where it has none.
+    """
+    stored = kind.replace(_LARGE, "DECIMAL(38,0)")
+    if not _STORED.fullmatch(stored):
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"column {column} is of type {kind.lower()}, which the lake cannot hold",
+            remedy=f"cast it, such as {column}::text",
+        )
+    return stored

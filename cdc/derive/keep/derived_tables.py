@@ -1,0 +1,160 @@
+"""Brings all derived tables to each cut before it is published, within a budget.
+
+They are calculated one after the other, in a thread of their own, from the versions that the cut
+has of their inputs. A cut waits for them no longer than the budget: then it is published with those
+tables at the older cut where they are, and they catch up in one step.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import Final
+
+import structlog
+
+from cdc.derive.definition.definition import Definition
+from cdc.derive.engine.inputs import Input
+from cdc.derive.keep.inputs_at import Inputs, inputs_at
+from cdc.derive.step.mark import Mark
+from cdc.derive.step.step import Limits, Step, bring
+from cdc.errors import CdcError
+from cdc.lake.records.derived_entry import DerivedEntry
+from cdc.lake.records.ledger import LedgerRow
+from cdc.observe.defects import traceback_of
+from cdc.tables import TableId, TableState
+
+_CURRENT: Final = frozenset({TableState.STREAMING.value, TableState.DEGRADED.value})
+logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """The last inputs from which a table was calculated, and why that failed; empty if not."""
+
+    inputs: Mapping[TableId, Input]
+    failure: str = ""
+
+
+class DerivedTables:
+    """The derived tables of a running job; only the thread of the rounds calls it."""
+
+    def __init__(
+        self,
+        definitions: Iterable[Definition],
+        path_of: Callable[[TableId], str],
+        limits: Limits,
+        *,
+        last: Iterable[DerivedEntry],
+        refused: Iterable[DerivedEntry] = (),
+        digests: Mapping[str, str] | None = None,
+        seconds: float,
+    ) -> None:
+        """Keep tables in the order of the definitions, in which each comes after its inputs.
+
+        ``last`` are the entries of the newest cut, and ``refused`` those of definitions that are
+        not valid. ``digests`` tell one set of definitions from another. A cut waits for so many
+        ``seconds``.
+        """
+        self._definitions = list(definitions)
+        self._path_of, self._limits, self._seconds = path_of, limits, seconds
+        self._refused = tuple(refused)
+        self.digests = digests or {}
+        names = {str(definition.table) for definition in self._definitions}
+        self._entries = {entry.table: entry for entry in last if entry.table in names}
+        self._tried: dict[TableId, _Try] = {}
+        self._work: Future[None] | None = None
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="derive")
+
+    def close(self) -> None:
+        """End the thread; a step that has begun is finished first."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def entries(self, row: LedgerRow) -> tuple[DerivedEntry, ...]:
+        """Bring the tables to the cut of ``row``, within the budget, and return all entries."""
+        if self._definitions:
+            self._begin(row, time.monotonic() + self._seconds)
+        found = (self._entry(definition, row.cut) for definition in self._definitions)
+        return (*found, *self._refused)
+
+    def _begin(self, row: LedgerRow, until: float) -> None:
+        if self._work is not None:
+            wait([self._work], max(until - time.monotonic(), 0))
+            if not self._work.done():
+                return  # it is still at an earlier cut
+            self._work.result()
+        self._work = self._pool.submit(self._bring_all, row)
+        wait([self._work], max(until - time.monotonic(), 0))
+
+    def _entry(self, definition: Definition, cut: int) -> DerivedEntry:
+        entry = self._entries.get(str(definition.table)) or self._none_yet(definition)
+        if entry.at_cut == cut or entry.state not in _CURRENT:
+            return entry
+        return replace(entry, state=TableState.LAGGING.value, reason=f"it is at cut {entry.at_cut}")
+
+    def _none_yet(self, definition: Definition, reason: str = "") -> DerivedEntry:
+        return DerivedEntry(
+            table=str(definition.table),
+            path=self._path_of(definition.table),
+            version=-1,
+            state=TableState.BUILDING.value,
+            reason=reason,
+        )
+
+    def _bring_all(self, row: LedgerRow) -> None:
+        for definition in self._definitions:
+            name = str(definition.table)
+            self._entries[name] = self._brought(definition, row)
+
+    def _brought(self, definition: Definition, row: LedgerRow) -> DerivedEntry:
+        before = self._entries.get(str(definition.table)) or self._none_yet(definition)
+        inputs = inputs_at(definition, row, self._entries)
+        if inputs.missing:
+            state = TableState.BUILDING if before.version < 0 else TableState.LAGGING
+            return replace(before, state=state.value, reason=inputs.missing)
+        tried = self._tried.get(definition.table)
+        if tried is None or tried.inputs != inputs.at:
+            before, tried = self._calculated(definition, inputs, row, before)
+        if tried.failure:
+            return replace(before, state=TableState.STOPPED.value, reason=tried.failure)
+        state = TableState.DEGRADED if inputs.flagged else TableState.STREAMING
+        return replace(before, state=state.value, reason=inputs.flagged, at_cut=row.cut)
+
+    def _calculated(
+        self, definition: Definition, inputs: Inputs, row: LedgerRow, before: DerivedEntry
+    ) -> tuple[DerivedEntry, _Try]:
+        """Calculate the table; a failure of it is tried again when its inputs have changed."""
+        name, failure = str(definition.table), ""
+        self._tried.pop(definition.table, None)
+        try:
+            before = self._after(self._step(definition, inputs, row), definition)
+        except CdcError as error:
+            failure = error.message
+            logger.warning("derived table stops", table=name, reason=failure)
+        except Exception as error:  # noqa: BLE001 - no captured table may stop for it
+            logger.warning("derived table stops", table=name, trace=traceback_of(error))
+            return before, _Try(inputs.at, type(error).__name__)
+        tried = self._tried[definition.table] = _Try(inputs.at, failure)
+        return before, tried
+
+    def _step(self, definition: Definition, inputs: Inputs, row: LedgerRow) -> Step:
+        began = time.monotonic()
+        versions = {str(table): one.version for table, one in inputs.at.items()}
+        mark = Mark(
+            definition=definition.hash, cut=row.cut, epoch=row.epoch, lsn=row.lsn, inputs=versions
+        )
+        path = self._path_of(definition.table)
+        step = bring(definition, inputs.at, path, mark, self._limits)
+        logger.info(
+            "derived",
+            table=str(definition.table),
+            cut=row.cut,
+            added=step.added,
+            removed=step.removed,
+            seconds=round(time.monotonic() - began, 3),
+        )
+        return step
+
+    def _after(self, step: Step, definition: Definition) -> DerivedEntry:
+        entry = self._none_yet(definition)
+        return replace(entry, version=step.version, rows=step.rows, definition=definition.hash)

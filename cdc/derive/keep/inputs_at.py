@@ -1,0 +1,44 @@
+"""Decides from a cut whether a derived table can be brought there, and what it inherits. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cdc.derive.definition.definition import Definition
+from cdc.derive.engine.inputs import Input
+from cdc.lake.records.derived_entry import DerivedEntry
+from cdc.lake.records.ledger import LedgerRow
+from cdc.tables import TableId, TableState
+
+_EQUAL: Final = TableState.STREAMING.value
+_EMPTY: Final = frozenset({TableState.SNAPSHOTTING.value, TableState.BUILDING.value})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """The inputs of a table at a cut."""
+
+    at: Mapping[TableId, Input]
+    missing: str = ""  # why the table cannot be brought to the cut; empty if it can
+    flagged: str = ""  # which input may differ from its source or query; empty for none
+
+
+def inputs_at(
+    definition: Definition, row: LedgerRow, derived: Mapping[str, DerivedEntry]
+) -> Inputs:
+    """Return the definition's inputs at the cut of ``row``.
+
+    ``derived`` has the derived tables so far, of which an input must be at the cut already.
+    """
+    found, missing, flagged = {}, [], []
+    for table in definition.inputs:
+        entry = row.entry(str(table)) or derived.get(str(table))
+        if entry is None or entry.version < 0 or entry.state in _EMPTY:
+            missing.append(f"its input {table} has no rows yet")
+            continue
+        if isinstance(entry, DerivedEntry) and entry.at_cut != row.cut:
+            missing.append(f"its input {table} is at cut {entry.at_cut}")
+        if entry.state != _EQUAL:
+            flagged.append(f"its input {table} is {entry.state}: {entry.reason}")
+        found[table] = Input(entry.path, entry.version)
+    return Inputs(at=found, missing="; ".join(missing), flagged="; ".join(flagged))

@@ -1,0 +1,65 @@
+"""Opens the derived tables that a folder of definitions declares, for a run of the job."""
+
+import math
+from collections.abc import Collection, Iterable
+from functools import partial
+
+from cdc.config import Config
+from cdc.derive.definition.declared import Declared, declared
+from cdc.derive.keep.derived_tables import DerivedTables
+from cdc.derive.step.step import Limits
+from cdc.lake.layout import table_path
+from cdc.lake.records.derived_entry import DerivedEntry
+from cdc.tables import TableId, TableState
+
+
+def open_derived(
+    config: Config, captured: Collection[TableId], last: Iterable[DerivedEntry]
+) -> DerivedTables:
+    """Return the derived tables; ``last`` are their entries in the newest cut.
+
+    A definition that is not valid stops its table alone, with the problem as the reason.
+    """
+    found, before = declared(config.derived.path, captured), {entry.table: entry for entry in last}
+    return DerivedTables(
+        found.definitions,
+        partial(table_path, config),
+        limits(config),
+        last=before.values(),
+        refused=[
+            _refused(config, table, reason, before.get(str(table)))
+            for table, reason in _reasons(found).items()
+        ],
+        digests=found.digests,
+        seconds=config.derived.seconds,
+    )
+
+
+def limits(config: Config) -> Limits:
+    """Return what the configuration allows one step."""
+    return Limits(
+        memory_mb=config.derived.memory_mb,
+        full_rows=config.derived.full_rows,
+        kept_hours=max(1, math.ceil(config.job.vacuum_retention_hours or 0)),
+        scratch=config.state_dir / "derived",
+    )
+
+
+def _reasons(found: Declared) -> dict[TableId, str]:
+    """Return the first problem of each table that has one."""
+    return {table: str(problem) for table, problem in reversed(found.problems) if table is not None}
+
+
+def _refused(
+    config: Config, table: TableId, reason: str, before: DerivedEntry | None
+) -> DerivedEntry:
+    return DerivedEntry(
+        table=str(table),
+        path=table_path(config, table),
+        version=before.version if before else -1,
+        at_cut=before.at_cut if before else 0,
+        definition=before.definition if before else "",
+        rows=before.rows if before else 0,
+        state=TableState.STOPPED.value,
+        reason=reason,
+    )

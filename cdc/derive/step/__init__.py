@@ -1,0 +1,1 @@
+"""One step of one derived table: what differs from its query at a cut, in one commit."""

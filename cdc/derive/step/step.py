@@ -1,0 +1,89 @@
+"""Brings one derived table to a cut: calculates its query, and commits only what differs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from cdc.derive.definition.definition import Definition
+from cdc.derive.engine.calculator import Calculator, calculator
+from cdc.derive.engine.inputs import Input, load, row_count, rows
+from cdc.derive.step.commit import commit
+from cdc.derive.step.difference import Difference, difference
+from cdc.derive.step.mark import Mark, definition_of
+from cdc.derive.step.upkeep import keep_small
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake.table.merge_plan import COPY, ROW_HASH
+from cdc.lake.table.positions import open_table
+from cdc.tables import TableId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much one step may take."""
+
+    memory_mb: int
+    full_rows: int
+    kept_hours: int  # how long the files of old versions are kept
+    scratch: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What a step did; the table has its rows at ``version``."""
+
+    version: int
+    rows: int
+    added: int
+    removed: int
+
+
+def bring(
+    definition: Definition, inputs: Mapping[TableId, Input], path: str, mark: Mark, limits: Limits
+) -> Step:
+    """Make the table at ``path`` equal to the definition's query over the inputs.
+
+    One commit has the difference and the mark; there is none if nothing differs. Raises
+    TABLE_STOPPED where the query fails or is larger than the definition allows, and CONFIG where it
+    does not fit its inputs. The table stays as it is then.
+    """
+    _refuse_large(definition, inputs, limits)
+    stored = _stored(path, mark.definition)
+    with calculator(limits.memory_mb, limits.scratch) as database:
+        load(database, inputs, definition.duckdb)
+        found = _difference(database, definition, stored)
+    if stored is not None and not len(found.changes):
+        return _step(stored.version(), found)
+    commit(path, stored, found, mark, limits.kept_hours)
+    return _step(keep_small(path, mark.properties(), limits.kept_hours), found)
+
+
+def _stored(path: str, definition: str) -> DeltaTable | None:
+    """Return the table; None if it is not there, or its rows are not those of this definition."""
+    table = open_table(path)
+    return table if table is not None and definition_of(table) == definition else None
+
+
+def _difference(
+    database: Calculator, definition: Definition, stored: DeltaTable | None
+) -> Difference:
+    outputs = database.outputs(definition.duckdb)
+    handles = None if stored is None else rows(stored, [ROW_HASH, COPY])
+    return difference(database, definition.duckdb, outputs, definition.key, handles)
+
+
+def _refuse_large(definition: Definition, inputs: Mapping[TableId, Input], limits: Limits) -> None:
+    if definition.refresh != "incremental":
+        return
+    total = sum(row_count(one.open()) for one in inputs.values())
+    if total > limits.full_rows:
+        raise CdcError(
+            ErrorKind.TABLE_STOPPED,
+            f"its inputs have {total:,} rows, and it can only be calculated as a whole",
+            remedy="set refresh: full in the definition, or raise derived.full_rows",
+        )
+
+
+def _step(version: int, found: Difference) -> Step:
+    return Step(version=version, rows=found.rows, added=found.added, removed=found.removed)
