@@ -22,6 +22,7 @@ FLOORS = (
     ("capture",),
     ("land",),
     ("apply",),
+    ("derive",),
     ("client",),
     ("operations", "reader"),
     ("job",),

@@ -1,0 +1,1 @@
+"""Keep derived tables: queries over captured tables, brought to every cut."""
