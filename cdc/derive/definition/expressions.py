@@ -82,7 +82,7 @@ def _divisor(node: exp.Expr) -> Complaint | None:
 
 
 def _not_zero(node: exp.Expr) -> bool:
-    while isinstance(node, exp.Paren | exp.Cast):
+    while isinstance(node, exp.Paren | exp.Cast | exp.Neg):
         node = node.this
     if isinstance(node, exp.Nullif):
         zero = node.expression

@@ -31,6 +31,7 @@ _CASTS: Final[dict[exp.DType, Types]] = {
 """The types from which a cast gives the same value in DuckDB as in Postgres."""
 _TEXTS: Final = (*_INTEGERS, *_TIMES, "DECIMAL", "VARCHAR", "DATE", "BOOLEAN")
 _MICROSECONDS: Final = "CAST(0.000001 AS DECIMAL(7, 6))"
+_OF_DATES: Final = frozenset({"YEAR", "MONTH", "DAY", "EPOCH"})
 _SMALL, _LARGE = 2**31, 2**63
 _OWN: Final = frozenset({exp.Ceil, exp.Floor, exp.Round, exp.TimestampTrunc, exp.Trim})
 """The nodes that are printed here although sqlglot has a printer for them in a table."""
@@ -133,7 +134,8 @@ class _DuckPrinter(_Printer):
                 text = f"({whole} * {_MICROSECONDS})"
             case _:
                 text = f"EXTRACT({unit} FROM {value})"
-        return self._guarded(text, expression.expression, (*_TIMES, "DATE"), "extract")
+        types = (*_TIMES, "DATE") if unit in _OF_DATES else _TIMES
+        return self._guarded(text, expression.expression, types, "extract")
 
     def _guarded(
         self, text: str, values: exp.Expr | list[exp.Expr], types: Types, what: str

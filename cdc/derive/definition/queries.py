@@ -27,8 +27,6 @@ def query_problems(report: Reporter, query: exp.Query) -> Iterator[Problem]:
 
 
 def _joins(report: Reporter, select: exp.Select) -> Iterator[Problem]:
-    if select.args.get("from_") is None and _columns_of(select):
-        yield report.on(select, "SELECT has no FROM", "name the tables that it reads")
     for join in select.args.get("joins") or []:
         cross = join.kind == "CROSS" or not (join.kind or join.side or _condition(join))
         if cross == _condition(join) or join.kind not in {"", "INNER", "OUTER", "CROSS"}:
