@@ -73,6 +73,7 @@ PURE = (
     "cdc.apply.rounds.whole_transactions",
     "cdc.apply.rounds.stuck_transaction",
     "cdc.apply.refused.too_many_refused",
+    "cdc.derive.definition.*",
     "cdc.operations.resnapshot.text_forms",
     "cdc.client.plan",
     "cdc.client.read.at",

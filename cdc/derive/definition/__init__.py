@@ -1,0 +1,1 @@
+"""Read the definitions of derived tables, and refuse what cannot be kept exactly."""

@@ -1,0 +1,249 @@
+"""List what a definition may use: an allow-list, every entry of which is compared on real servers.
+
+``tests/source/derive/test_dialect.py`` evaluates each entry in Postgres and in DuckDB. What differs
+between them is not here, but in ``refused.py`` with a remedy.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from sqlglot import exp
+
+
+class Group(Enum):
+    """The headings under which the reference page lists the entries."""
+
+    QUERY = "Queries"
+    EXPRESSION = "Expressions"
+    FUNCTION = "Functions"
+    AGGREGATE = "Aggregates"
+    WINDOW = "Window functions"
+    TYPE = "Types of `CAST(x AS ...)` and `x::...`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """Something that a definition may use."""
+
+    name: str
+    group: Group
+    spelling: str
+    note: str = ""
+
+
+def _entries(group: Group, *rows: tuple[str, str, str]) -> tuple[Entry, ...]:
+    return tuple(
+        Entry(name=name, group=group, spelling=text, note=note) for name, text, note in rows
+    )
+
+
+ENTRIES: Final = (
+    *_entries(
+        Group.QUERY,
+        ("select", "SELECT x AS name FROM schema.table", "every output column has its own name"),
+        ("distinct", "SELECT DISTINCT", ""),
+        ("where", "WHERE", ""),
+        ("group", "GROUP BY expressions or positions", "not an alias of an output column"),
+        ("having", "HAVING", ""),
+        ("inner_join", "JOIN t ON ...", ""),
+        ("left_join", "LEFT JOIN t ON ...", ""),
+        ("right_join", "RIGHT JOIN t ON ...", ""),
+        ("full_join", "FULL JOIN t ON ...", ""),
+        ("cross_join", "CROSS JOIN t, or FROM a, b", ""),
+        ("using", "JOIN t USING (column)", ""),
+        ("union", "UNION, UNION ALL", "different operators need subqueries, here and below"),
+        ("intersect", "INTERSECT, INTERSECT ALL", ""),
+        ("except", "EXCEPT, EXCEPT ALL", ""),
+        ("with", "WITH name AS (SELECT ...)", "not recursive"),
+        ("from_subquery", "FROM (SELECT ...) AS name", ""),
+        ("scalar_subquery", "(SELECT ...) as a value", "at most one row, or the step fails"),
+        ("in_subquery", "IN (SELECT ...), NOT IN (SELECT ...)", ""),
+        ("exists", "EXISTS (SELECT ...), NOT EXISTS (SELECT ...)", ""),
+    ),
+    *_entries(
+        Group.EXPRESSION,
+        ("number", "12, 1.50", "1e5 only as 1e5::double precision"),
+        ("string", "'text'", "not e'text'"),
+        ("boolean", "TRUE, FALSE", ""),
+        ("null", "NULL", "cast it where it is an output column"),
+        ("typed_literal", "DATE '2024-01-31', TIMESTAMP '2024-01-31 10:00'", ""),
+        ("interval", "INTERVAL '3 days'", "one whole number of days, hours, minutes or seconds"),
+        ("compare", "= <> < <= > >=", "text is ordered by its bytes"),
+        ("logic", "AND OR NOT", ""),
+        ("is_null", "IS NULL, IS NOT NULL", ""),
+        ("is_true", "IS TRUE, IS FALSE, IS NOT TRUE, IS NOT FALSE", ""),
+        ("distinct_from", "IS DISTINCT FROM, IS NOT DISTINCT FROM", ""),
+        ("between", "BETWEEN, NOT BETWEEN", ""),
+        ("in_list", "IN (1, 2), NOT IN (1, 2)", ""),
+        ("like", "LIKE 'pattern', NOT LIKE 'pattern'", "a constant without backslash"),
+        ("plus", "a + b", "overflow stops the table, here and below; of double it is infinite"),
+        ("minus", "a - b", ""),
+        ("times", "a * b", "decimals of up to 18 digits give 18: numeric(38, s) gives 38"),
+        ("negate", "-a", ""),
+        ("divide", "a::double precision / NULLIF(b, 0)", "or by a constant that is not 0"),
+        ("modulo", "a % 7, a % NULLIF(b, 0)", "whole numbers and decimals"),
+        ("join_text", "a || b", "not double precision"),
+        ("case", "CASE WHEN ... THEN ... ELSE ... END", ""),
+        ("at_time_zone", "ts AT TIME ZONE 'Europe/Berlin'", "a constant name of a region, or UTC"),
+    ),
+    *_entries(
+        Group.FUNCTION,
+        ("coalesce", "coalesce(a, b)", ""),
+        ("nullif", "nullif(a, b)", ""),
+        ("greatest", "greatest(a, b)", "NULL is skipped"),
+        ("least", "least(a, b)", "NULL is skipped"),
+        ("length", "length(text)", "in characters"),
+        ("substring", "substring(text, 2, 3)", "constants: the first from 1, the second from 0"),
+        ("trim", "trim(text)", "spaces at both ends, nothing else"),
+        ("replace", "replace(text, a, b)", ""),
+        ("abs", "abs(a)", ""),
+        ("mod", "mod(a, 7)", "as %"),
+        ("round", "round(a, 2)", "decimals; a constant from 0"),
+        ("floor", "floor(a)", "decimals and double precision"),
+        ("ceil", "ceil(a), ceiling(a)", "decimals and double precision"),
+        ("date_trunc", "date_trunc('day', ts)", "timestamps; second to year, in UTC"),
+        ("extract", "extract(year FROM ts)", "year, month, day, epoch; of timestamps hour, minute, second"),
+    ),
+    *_entries(
+        Group.AGGREGATE,
+        ("count", "count(*), count(a)", ""),
+        ("count_distinct", "count(DISTINCT a)", ""),
+        ("sum", "sum(a), sum(DISTINCT a)", "whole numbers become numeric(38, 0)"),
+        ("min", "min(a)", "text by its bytes"),
+        ("max", "max(a)", "text by its bytes"),
+        ("avg", "avg(a::double precision)", "depends on the order of the rows in the last digits"),
+        ("bool_and", "bool_and(a)", ""),
+        ("bool_or", "bool_or(a)", ""),
+        ("filter", "sum(a) FILTER (WHERE b)", ""),
+    ),
+    *_entries(
+        Group.WINDOW,
+        ("over", "sum(a) OVER (PARTITION BY b ORDER BY c)", "sum, count, min, max; no frame"),
+        ("row_number", "row_number() OVER (... ORDER BY a)", "the order must be total"),
+        ("rank", "rank() OVER (... ORDER BY a)", ""),
+        ("dense_rank", "dense_rank() OVER (... ORDER BY a)", ""),
+        ("lag", "lag(a, 1, 0) OVER (... ORDER BY b)", "the order must be total"),
+        ("lead", "lead(a, 1, 0) OVER (... ORDER BY b)", "the order must be total"),
+        ("first_value", "first_value(a) OVER (... ORDER BY b)", "the order must be total"),
+        ("last_value", "last_value(a) OVER (... ORDER BY b)", "the order must be total"),
+        ("nulls", "ORDER BY a DESC NULLS LAST", "NULL is the largest by default"),
+    ),
+    *_entries(
+        Group.TYPE,
+        ("to_smallint", "smallint", "from text only a constant"),
+        ("to_integer", "integer", "from text only a constant"),
+        ("to_bigint", "bigint", "from text only a constant"),
+        ("to_numeric", "numeric(p, s)", "p up to 38; not from double precision"),
+        ("to_double", "double precision", ""),
+        ("to_text", "text", "not from double precision"),
+        ("to_date", "date", ""),
+        ("to_timestamp", "timestamp", ""),
+        ("to_timestamptz", "timestamptz", ""),
+        ("to_boolean", "boolean", "from boolean and integer, from text only a constant"),
+    ),
+)  # fmt: skip
+
+AGGREGATES: Final = frozenset({"count", "sum", "min", "max", "avg", "bool_and", "bool_or"})
+RANKS: Final = frozenset({"row_number", "rank", "dense_rank"})
+NEIGHBOURS: Final = frozenset({"lag", "lead", "first_value", "last_value"})
+FUNCTIONS: Final = frozenset(
+    {entry.name for entry in ENTRIES if entry.group is Group.FUNCTION}
+    | AGGREGATES
+    | RANKS
+    | NEIGHBOURS
+    | {"cast", "ceiling"}
+)
+"""The names that may be written before a parenthesis."""
+
+_THIS: Final = "this"
+_TWO: Final = "this expression"
+NODES: Final[dict[type[exp.Expr], str]] = {
+    exp.Select: "expressions distinct from_ joins where group having with_",
+    exp.Union: "this expression distinct with_",
+    exp.Intersect: "this expression distinct with_",
+    exp.Except: "this expression distinct with_",
+    exp.With: "expressions",
+    exp.CTE: "this alias",
+    exp.TableAlias: _THIS,
+    exp.Subquery: "this alias",
+    exp.From: _THIS,
+    exp.Table: "this db alias",
+    exp.Join: "this side kind on using",
+    exp.Where: _THIS,
+    exp.Group: "expressions",
+    exp.Having: _THIS,
+    exp.Distinct: "expressions",
+    exp.Alias: "this alias",
+    exp.Column: "this table",
+    exp.Identifier: "this quoted",
+    exp.Literal: "this is_string",
+    exp.Boolean: _THIS,
+    exp.Null: "",
+    exp.Interval: "this unit",
+    exp.Var: _THIS,
+    exp.Paren: _THIS,
+    exp.And: _TWO,
+    exp.Or: _TWO,
+    exp.Not: _THIS,
+    exp.EQ: _TWO,
+    exp.NEQ: _TWO,
+    exp.LT: _TWO,
+    exp.LTE: _TWO,
+    exp.GT: _TWO,
+    exp.GTE: _TWO,
+    exp.Is: "this expression negate",
+    exp.NullSafeEQ: _TWO,
+    exp.NullSafeNEQ: _TWO,
+    exp.Between: "this low high negate",
+    exp.In: "this expressions query negate",
+    exp.Exists: _THIS,
+    exp.Like: "this expression negate",
+    exp.Add: _TWO,
+    exp.Sub: _TWO,
+    exp.Mul: _TWO,
+    exp.Div: "this expression typed",
+    exp.Mod: _TWO,
+    exp.Neg: _THIS,
+    exp.DPipe: "this expression safe",
+    exp.Case: "this ifs default",
+    exp.If: "this true",
+    exp.Cast: "this to",
+    exp.DataType: "this expressions",
+    exp.DataTypeParam: _THIS,
+    exp.AtTimeZone: "this zone",
+    exp.Coalesce: "this expressions",
+    exp.Nullif: _TWO,
+    exp.Greatest: "this expressions ignore_nulls",
+    exp.Least: "this expressions ignore_nulls",
+    exp.Length: _THIS,
+    exp.Substring: "this start length",
+    exp.Trim: "this position",
+    exp.Replace: "this expression replacement",
+    exp.Abs: _THIS,
+    exp.Round: "this decimals",
+    exp.Floor: _THIS,
+    exp.Ceil: _THIS,
+    exp.TimestampTrunc: "this unit",
+    exp.Extract: "this expression",
+    exp.Count: "this big_int",
+    exp.Star: "",
+    exp.Sum: _THIS,
+    exp.Min: _THIS,
+    exp.Max: _THIS,
+    exp.Avg: _THIS,
+    exp.LogicalAnd: _THIS,
+    exp.LogicalOr: _THIS,
+    exp.Filter: "this expression",
+    exp.Window: "this partition_by order over",
+    exp.Order: "expressions",
+    exp.Ordered: "this desc nulls_first",
+    exp.RowNumber: "",
+    exp.Rank: "",
+    exp.DenseRank: "",
+    exp.Lag: "this offset default",
+    exp.Lead: "this offset default",
+    exp.FirstValue: _THIS,
+    exp.LastValue: _THIS,
+}
+"""The nodes of a tree that may occur, and the arguments of each that are read."""

@@ -1,0 +1,27 @@
+"""Define what a file of a derived table declares."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cdc.tables import TableId
+
+Refresh = Literal["incremental", "auto", "full"]
+Place = tuple[int, int]
+"""A line and a column, both counted from 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A derived table: its name, its query and how it is kept."""
+
+    table: TableId
+    file: str  # as it was given, for messages
+    doc: str
+    refresh: Refresh
+    key: tuple[str, ...]  # empty: rows are counted as a multiset
+    inputs: tuple[TableId, ...]  # distinct, in order of first use
+    columns: tuple[str, ...]  # of the output, in order
+    duckdb: str
+    postgres: str
+    hash: str  # of query and key: comments, layout, doc and refresh do not change it
+    places: tuple[Place, ...] = field(default=(), compare=False)  # of the first use of each input

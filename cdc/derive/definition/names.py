@@ -1,0 +1,34 @@
+"""Check the names of derived tables and of their inputs against the captured tables."""
+
+from collections.abc import Collection, Iterator, Sequence
+from difflib import get_close_matches
+
+from cdc.derive.definition.definition import Definition, Place
+from cdc.derive.definition.problem import Problem
+from cdc.tables import TableId
+
+
+def unknown_inputs(
+    definitions: Sequence[Definition], captured: Collection[TableId]
+) -> list[Problem]:
+    """Return a problem for each input that is neither captured nor derived, and each taken name."""
+    known = {*captured, *(each.table for each in definitions)}
+    problems = [_taken(each) for each in definitions if each.table in captured]
+    for each in definitions:
+        problems.extend(_unknown(each, known))
+    return sorted(problems)
+
+
+def _taken(definition: Definition) -> Problem:
+    what = f"{definition.table} is a captured table"
+    return Problem(definition.file, 1, 1, what, "give the file another name")
+
+
+def _unknown(definition: Definition, known: Collection[TableId]) -> Iterator[Problem]:
+    places: dict[TableId, Place] = dict(zip(definition.inputs, definition.places, strict=False))
+    for table in definition.inputs:
+        if table not in known:
+            near = get_close_matches(str(table), sorted(map(str, known)), n=1)
+            remedy = f"did you mean {near[0]}?" if near else "capture it, or derive it"
+            line, column = places.get(table, (1, 1))
+            yield Problem(definition.file, line, column, f"no table {table}", remedy)

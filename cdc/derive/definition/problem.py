@@ -1,0 +1,28 @@
+"""Define what is wrong with a definition, and where."""
+
+from dataclasses import dataclass
+
+from cdc.errors import CdcError, ErrorKind
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """An error in a definition's file; line and column are counted from 1."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+    remedy: str
+
+    def error(self) -> CdcError:
+        """Return the problem as an error of kind CONFIG."""
+        return CdcError(ErrorKind.CONFIG, str(self), remedy=self.remedy)
+
+    @property
+    def where(self) -> str:
+        """Return the place as ``file:line:column``."""
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}"

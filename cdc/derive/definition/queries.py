@@ -1,0 +1,133 @@
+"""Check queries: joins, groups, set operations, and names that engines resolve differently."""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from cdc.derive.definition.place import Reporter
+from cdc.derive.definition.problem import Problem
+from cdc.source.predicate.parse import RESERVED, folded_name
+
+_OWN_PREFIX = "_cdc_"
+_QUALIFY = "write the table's name before it, as in orders.{name}"
+
+
+def query_problems(report: Reporter, query: exp.Query) -> Iterator[Problem]:
+    """Yield the problems of all queries in a tree, its set operations and its names."""
+    for select in query.find_all(exp.Select):
+        yield from _joins(report, select)
+        yield from _groups(report, select)
+        yield from _hidden(report, select)
+    for operation in query.find_all(exp.SetOperation):
+        yield from _mixed(report, operation)
+    for subquery in query.find_all(exp.Subquery):
+        yield from _subquery(report, subquery)
+    for column in query.find_all(exp.Column):
+        yield from _column(report, column)
+
+
+def _joins(report: Reporter, select: exp.Select) -> Iterator[Problem]:
+    for join in select.args.get("joins") or []:
+        cross = join.kind == "CROSS" or not (join.kind or join.side or _condition(join))
+        if cross == _condition(join) or join.kind not in {"", "INNER", "OUTER", "CROSS"}:
+            yield report.on(join, "this join is refused", "write JOIN t ON ... or CROSS JOIN t")
+
+
+def _condition(join: exp.Join) -> bool:
+    return bool(join.args.get("on") or join.args.get("using"))
+
+
+def _groups(report: Reporter, select: exp.Select) -> Iterator[Problem]:
+    group = select.args.get("group")
+    for each in group.expressions if group is not None else []:
+        if isinstance(each, exp.Literal):
+            count = len(select.expressions)
+            if each.is_string or not each.this.isdecimal() or not 0 < int(each.this) <= count:
+                remedy = f"positions are 1 to {count}"
+                yield report.on(select, f"no output column at position {each.this}", remedy)
+        elif isinstance(each, exp.Tuple | exp.Subquery):
+            yield report.on(
+                each, "this GROUP BY is refused", "list the expressions, separated by ,"
+            )
+
+
+def _hidden(report: Reporter, select: exp.Select) -> Iterator[Problem]:
+    """An alias may hide an input's column in one engine and not in the other."""
+    aliases = {
+        folded_name(each.args["alias"]).lower(): each
+        for each in select.expressions
+        if isinstance(each, exp.Alias) and not _renames_nothing(each)
+    }
+    sources = {name.lower() for name in _sources(select)}
+    for column in _columns_of(select):
+        if column.args.get("table") is not None:
+            continue
+        name = folded_name(column.this)
+        remedy = _QUALIFY.format(name=name)
+        if name.lower() in aliases:
+            what = f"{name} may be the output column or a column of an input"
+            yield report.on(column, what, f"{remedy}, or repeat the expression, or GROUP BY 1")
+        elif name.lower() in sources:
+            yield report.on(column, f"{name} is a table here, and may be a column", remedy)
+
+
+def _renames_nothing(alias: exp.Alias) -> bool:
+    column = alias.this
+    return isinstance(column, exp.Column) and (
+        folded_name(column.this) == folded_name(alias.args["alias"])
+    )
+
+
+def _sources(select: exp.Select) -> Iterator[str]:
+    joins = select.args.get("joins") or []
+    for source in [select.args.get("from_"), *joins]:
+        if source is not None:
+            yield source.this.alias_or_name
+
+
+def _columns_of(select: exp.Select) -> Iterator[exp.Column]:
+    """Yield the columns that are resolved in this SELECT itself or, if unknown there, outside."""
+    stack = list(select.iter_expressions())
+    while stack:
+        node = stack.pop()
+        if isinstance(node, exp.Column):
+            yield node
+        elif not isinstance(node, exp.Query) or isinstance(node, exp.Subquery):
+            stack.extend(
+                child for child in node.iter_expressions() if not isinstance(child, exp.Select)
+            )
+
+
+def _mixed(report: Reporter, operation: exp.SetOperation) -> Iterator[Problem]:
+    for side in (operation.left, operation.right):
+        same = type(side) is type(operation) and side.args.get("distinct") == operation.args.get(
+            "distinct"
+        )
+        if isinstance(side, exp.SetOperation) and not same:
+            what = "UNION, INTERSECT and EXCEPT are mixed"
+            yield report.on(side, what, "write the inner one as SELECT ... FROM (...) AS name")
+            return
+
+
+def _subquery(report: Reporter, subquery: exp.Subquery) -> Iterator[Problem]:
+    in_from = isinstance(subquery.parent, exp.From | exp.Join)
+    if in_from and not subquery.alias:
+        yield report.on(subquery, "a subquery in FROM has no name", "write (SELECT ...) AS name")
+    if not isinstance(subquery.this, exp.Query) or isinstance(subquery.this, exp.Subquery):
+        yield report.on(subquery, "these parentheses are refused", "remove them")
+    if not in_from and isinstance(subquery.this, exp.Query) and len(subquery.this.selects) != 1:
+        yield report.on(subquery, "a subquery as a value has several columns", "select one")
+
+
+def _column(report: Reporter, column: exp.Column) -> Iterator[Problem]:
+    if not isinstance(column.this, exp.Identifier):
+        return
+    name = folded_name(column.this)
+    if name.lower().startswith(_OWN_PREFIX):
+        yield report.on(column, f"{name} is a column of wal2lake's own", "use the source's columns")
+    if name.lower() == "rowid":
+        yield report.on(column, "rowid is a place in storage elsewhere", "use the table's key")
+    if not column.this.args.get("quoted") and name in RESERVED:
+        yield report.on(
+            column, f"{name} is a reserved word", f'to name a column, quote it: "{name}"'
+        )

@@ -1,0 +1,73 @@
+"""Check the words of a definition: functions and reserved words, each at its exact place."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import Final
+
+from sqlglot import Token, TokenType
+
+from cdc.derive.definition import allowed, refused
+from cdc.derive.definition.place import Reporter
+from cdc.derive.definition.problem import Problem
+
+_STRUCTURE: Final = frozenset(
+    {
+        "all", "and", "as", "between", "by", "case", "char", "character", "decimal", "distinct",
+        "else", "except", "exists", "filter", "from", "having", "in", "intersect", "is", "join",
+        "like", "materialized", "not", "numeric", "on", "or", "over", "select", "then", "time",
+        "timestamp", "timestamptz", "union", "using", "values", "varchar", "varying", "when",
+        "where", "with",
+    }
+)  # fmt: skip
+"""Words that may be written before a parenthesis without being a function."""
+_BEFORE_STAR: Final = frozenset(
+    {TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.DOT}
+)
+
+
+def word_problems(report: Reporter, tokens: list[Token]) -> list[Problem]:
+    """Return the problems that single words show."""
+    problems = [*_calls(report, tokens), *_words(report, tokens), *_stars(report, tokens)]
+    return sorted(set(problems))
+
+
+def _calls(report: Reporter, tokens: list[Token]) -> Iterator[Problem]:
+    for token, following in pairwise(tokens):
+        if following.token_type is not TokenType.L_PAREN or not _is_word(token):
+            continue
+        name = token.text.lower()
+        if name in refused.FUNCTIONS:
+            yield report.at(token.start, f"{name}() is refused", refused.FUNCTIONS[name])
+        elif name not in allowed.FUNCTIONS | _STRUCTURE | refused.WORDS.keys():
+            yield report.at(token.start, f"unknown function {name}()", _nearest(name))
+
+
+def _nearest(name: str) -> str:
+    near = get_close_matches(name, allowed.FUNCTIONS, n=1)
+    listed = "docs/reference/derived-sql.md lists what may be used"
+    return f"did you mean {near[0]}()? {listed}" if near else listed
+
+
+def _words(report: Reporter, tokens: list[Token]) -> Iterator[Problem]:
+    before = [None, *tokens]
+    for previous, token in zip(before, tokens, strict=False):
+        word = token.text.lower()
+        qualified = previous is not None and previous.token_type is TokenType.DOT
+        if not _is_word(token) or qualified:
+            continue
+        if word in refused.WORDS:
+            yield report.at(token.start, f"{word.upper()} is refused", refused.WORDS[word])
+        elif word == "recursive" and previous is not None and previous.text.lower() == "with":
+            yield report.at(token.start, "WITH RECURSIVE is refused", refused.RECURSIVE)
+
+
+def _stars(report: Reporter, tokens: list[Token]) -> Iterator[Problem]:
+    for previous, token in pairwise(tokens):
+        if token.token_type is TokenType.STAR and previous.token_type in _BEFORE_STAR:
+            yield report.at(token.start, "SELECT * is refused", refused.STAR)
+
+
+def _is_word(token: Token) -> bool:
+    quoted = token.token_type in {TokenType.IDENTIFIER, TokenType.STRING}
+    return not quoted and token.text.replace("_", "a").isalnum() and not token.text[0].isdigit()
