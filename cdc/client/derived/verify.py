@@ -18,7 +18,9 @@ from cdc.client.derived.at_cut import calculated, definitions, one_of, published
 from cdc.client.moment import moment
 from cdc.client.read.published import is_flagged, warning
 from cdc.config import Config
+from cdc.derive.definition.collation import text_ordered
 from cdc.derive.definition.definition import Definition
+from cdc.derive.definition.inlined import inlined
 from cdc.derive.engine.inputs import Input, columns, rows
 from cdc.derive.step.difference import typed
 from cdc.lake.records.ledger import LedgerRow
@@ -78,9 +80,12 @@ def verify_by_source(
     config = pipeline.config
     with held(config.lake.path), moment(pipeline, timeout=timeout, tell=tell) as at:
         verdicts = []
+        known, texts = definitions(config, at.cut), _texts(at.cut)
         for one in _chosen(config, at.cut, names):
             tell(f"comparing {one.table}")
-            verdicts.append(_compared(at.cut, one, partial(_by_source, at.connection)))
+            query = text_ordered(inlined(one, known), texts)
+            ask = partial(_by_source, at.connection, query)
+            verdicts.append(_compared(at.cut, one, ask))
     return DerivedReport(cut=at.cut.cut, witness="source", tables=verdicts)
 
 
@@ -115,10 +120,17 @@ def _locally(config: Config, row: LedgerRow, definition: Definition) -> Rows:
         yield from database.rows(typed(definition.duckdb, outputs)).to_pylist()
 
 
-def _by_source(connection: Connection, definition: Definition) -> Rows:
+def _texts(row: LedgerRow) -> set[str]:
+    """Return the names of all columns of text."""
+    opened = (Input(e.path, e.version).open() for e in row.entries if e.version >= 0)
+    fields = (field for table in opened for field in table.schema().fields)
+    return {field.name for field in fields if getattr(field.type, "type", "") == "string"}
+
+
+def _by_source(connection: Connection, query: str, definition: Definition) -> Rows:
     with translated(f"calculating {definition.table}"), connection.cursor() as cursor:
         # The text comes from a checked definition, which is printed from an allow-list.
-        cursor.execute(definition.postgres.encode())
+        cursor.execute(query.encode())
         for row in cursor:
             yield dict(zip(definition.columns, row, strict=True))
 
