@@ -56,7 +56,7 @@ def columns(table: DeltaTable) -> list[str]:
 def used_columns(table: DeltaTable, query: str) -> list[str]:
     """Return the columns whose names occur in the query, at least one of them."""
     names = columns(table)
-    used = [name for name in names if name.replace('"', '""').lower() in query.lower()]
+    used = [name for name in names if fusion_name(name)[1:-1].lower() in query.lower()]
     return used or names[:1]
 
 

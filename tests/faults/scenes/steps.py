@@ -1,5 +1,6 @@
 """Triggers: what to ask of the installation so that the job reaches a failpoint."""
 
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,13 @@ from tests.waiting import until
 
 COMMAND_SECONDS: Final = 1800
 _APPLY: Final = ("apply-config", "--timeout", str(COMMAND_SECONDS))
+_DERIVED: Final = {
+    "debits": "SELECT sum(amount) AS amount FROM bank.debits",
+    "credits": "SELECT sum(amount) AS amount FROM bank.credits",
+    "both": "SELECT d.amount AS debits, c.amount AS credits FROM marts.debits d"
+    " CROSS JOIN marts.credits c",
+    "pages": "SELECT who, count(*) AS n FROM bank.visits GROUP BY who",
+}
 Await = Callable[[], None]
 Trigger = Callable[[Armed, str, Await], None]
 
@@ -176,6 +184,22 @@ def broken(bank: Armed, name: str, await_kills: Await) -> None:
         await_kills()
 
 
+def derived(bank: Armed, _name: str, await_kills: Await) -> None:
+    """Derive tables, one over the others; after the kills they equal their queries."""
+    folder = bank.folder / "derived"
+    folder.mkdir()
+    for name, query in _DERIVED.items():
+        (folder / f"marts.{name}.sql").write_text(query)
+    with _running(bank, *_APPLY):
+        await_kills()
+    bank.sync()
+    report = bank.facts("derived", "verify")
+    assert report["equal"], report
+    assert len(report["tables"]) == len(_DERIVED)
+    shutil.rmtree(folder)
+    bank.run(*_APPLY)
+
+
 def _state(bank: Armed, table: str) -> str:
     tables: list[dict[str, Any]] = bank.any_facts("status")["tables"]
     return next((str(each["state"]) for each in tables if each["table"] == table), "")
@@ -207,6 +231,7 @@ CASES: Final[dict[str, tuple[Trigger, tuple[str, ...]]]] = {
     "broken": (broken, ("broken-move",)),
     "optimized": (by_spark, ("optimize",)),
     "vacuumed": (upkeep, ("vacuum", "file-expiry", "commit-expiry")),
+    "derived": (derived, ("derived-commit",)),
     "control": (nothing, ("control-optimize", "control-vacuum")),
 }
 """The trigger and steps of each case; few steps, as an operation is given up after five deaths."""
