@@ -1,0 +1,80 @@
+"""Bugs of derived tables: of the difference, of the cut that a table is at, of what it inherits."""
+
+from typing import Final
+
+from tests.mutants.mutant import Mutant
+
+_KEPT: Final = ("tests/unit/derive/keep/test_derived_tables.py",)
+_ASKED: Final = ("tests/unit/client/derived/test_asked.py",)
+DERIVED: Final = (
+    Mutant(
+        name="derived: equal rows are counted once",
+        file="cdc/derive/step/difference.py",
+        old='    by = f"{ROW_HASH}, {COPY}"\n',
+        new="    by = ROW_HASH\n",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="derived: rows that are gone stay",
+        file="cdc/derive/step/commit.py",
+        old='        .when_matched_delete(f"s.{GONE}")\n',
+        new="",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="derived: NULL has the digest of an empty text",
+        file="cdc/derive/step/difference.py",
+        old=", 'N')\" for",
+        new=", '0:')\" for",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="derived: two rows may have one key",
+        file="cdc/derive/step/difference.py",
+        old="    _refuse_twins(calculator, key)\n",
+        new="",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="derived: rows of another definition are taken for its own",
+        file="cdc/derive/step/step.py",
+        old="table is not None and definition_of(table) == definition else",
+        new="table is not None else",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="derived: a late table is said to be at the cut",
+        file="cdc/derive/keep/derived_tables.py",
+        old="        if entry.at_cut == cut or entry.state not in _CURRENT:\n",
+        new="        if entry.version >= 0:\n",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="derived: the flags of its inputs are forgotten",
+        file="cdc/derive/keep/inputs_at.py",
+        old="        if entry.state != _EQUAL:\n",
+        new="        if False:\n",
+        tests=(*_KEPT, *_ASKED),
+    ),
+    Mutant(
+        name="derived: a failure is not forgotten when the inputs change",
+        file="cdc/derive/keep/derived_tables.py",
+        old="        if tried is None or tried.inputs != inputs.at:\n",
+        new="        if tried is None or (tried.inputs != inputs.at and not tried.failure):\n",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="derived: an input of an older cut",
+        file="cdc/client/derived/at_cut.py",
+        old="    return Input(entry.path, entry.version)\n",
+        new="    return Input(entry.path, max(entry.version - 1, 0))\n",
+        tests=_ASKED,
+    ),
+    Mutant(
+        name="derived: verification looks for missing rows only",
+        file="cdc/client/derived/verify.py",
+        old="        extra=(found - wanted).total(),\n",
+        new="",
+        tests=_ASKED,
+    ),
+)
