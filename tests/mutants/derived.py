@@ -4,7 +4,9 @@ from typing import Final
 
 from tests.mutants.mutant import Mutant
 
-_KEPT: Final = ("tests/unit/derive/keep/test_derived_tables.py",)
+_KEPT: Final = tuple(
+    f"tests/unit/derive/keep/{name}.py" for name in ("test_derived_tables", "test_states")
+)
 _ASKED: Final = ("tests/unit/client/derived/test_asked.py",)
 DERIVED: Final = (
     Mutant(

@@ -79,7 +79,7 @@ QUERIES: Final[dict[str, tuple[str, ...]]] = {
         "SELECT id FROM dialect.v WHERE NOT EXISTS (SELECT 1 FROM dialect.w WHERE w.t = v.t)",
     ),
 }
-_ORDERS: Final = "= <> < <= > >=".split()
+_ORDERS: Final = ["=", "<>", "<", "<=", ">", ">="]
 EXPRESSIONS: Final[dict[str, tuple[str, ...]]] = {
     "number": (
         "12", "2147483648", "9223372036854775808", "1.50", "0.00", "1e5::double precision",

@@ -1,45 +1,16 @@
-"""A derived table equals its query at every cut, or says which older cut it is at."""
+"""A derived table has the rows of its query at every cut."""
 
 from collections import Counter
 from contextlib import closing
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdc.derive.keep.derived_tables import DerivedTables
-from cdc.lake.records.derived_entry import DerivedEntry
+from tests.unit.derive.orders import BIG, BY_WHO, ORDERS, one, order
 from tests.unit.derive.small_lake import SmallLake, defined, rows_of
-
-ORDERS = pa.schema([("id", pa.int64()), ("who", pa.string()), ("amount", pa.decimal128(10, 2))])
-PEOPLE = pa.schema([("name", pa.string()), ("country", pa.string())])
-BY_WHO = defined(
-    "by_who",
-    'SELECT who, count(*) AS n, sum(amount) AS total, max(amount) AS most FROM "shop"."orders" '
-    "GROUP BY who",
-    "shop.orders",
-    key=("who",),
-)
-BIG = 2**63 - 1
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> SmallLake:
-    return SmallLake(tmp_path, {"orders": ORDERS, "people": PEOPLE})
-
-
-def order(number: int, who: str | None, amount: str = "1.00") -> dict[str, Any]:
-    return {"id": number, "who": who, "amount": Decimal(amount)}
-
-
-def one(kept: DerivedTables, lake: SmallLake) -> DerivedEntry:
-    (entry,) = kept.entries(lake.row())
-    return entry
 
 
 def test_a_group_follows_inserts_updates_and_deletes(lake: SmallLake) -> None:
@@ -132,107 +103,6 @@ def test_a_table_over_another_moves_in_the_same_cut(lake: SmallLake) -> None:
             lake.set(orders=[order(number, "a") for number in range(count)], people=[])
             _, entry = kept.entries(lake.row())
             assert rows_of(entry) == [(count,)]
-
-
-def test_a_changed_definition_replaces_the_rows_in_one_commit(lake: SmallLake) -> None:
-    """Hazard 43."""
-    lake.set(orders=[order(1, "a")], people=[])
-    with closing(lake.keep(BY_WHO)) as kept:
-        before = one(kept, lake)
-    other = defined("by_who", 'SELECT id + 1 AS next FROM "shop"."orders"', "shop.orders")
-    with closing(lake.keep(other, last=[before])) as kept:
-        after = one(kept, lake)
-
-    assert after.version == before.version + 1
-    assert rows_of(after) == [(2,)]
-    assert [row[0] for row in rows_of(before)] == ["a"]  # a reader at the older cut
-
-
-def test_a_table_that_fails_stops_alone_and_goes_on_when_its_inputs_change(lake: SmallLake) -> None:
-    """Hazard 32: an overflow; the last good version stays."""
-    more = defined("more", 'SELECT id + 1 AS next FROM "shop"."orders"', "shop.orders")
-    with closing(lake.keep(more, BY_WHO)) as kept:
-        lake.set(orders=[order(1, "a")], people=[])
-        good, _ = kept.entries(lake.row())
-        lake.set(orders=[order(BIG, "a")])
-        failed, other = kept.entries(lake.row())
-        again, _ = kept.entries(lake.row())
-        lake.set(orders=[order(2, "a")])
-        mended, _ = kept.entries(lake.row())
-
-    assert failed.state == again.state == "stopped"
-    assert failed.reason == "its query failed: a number is out of the range of its type"
-    assert (failed.version, failed.at_cut) == (good.version, good.at_cut)
-    assert other.state == "streaming"
-    assert (mended.state, rows_of(mended)) == ("streaming", [(3,)])
-
-
-def test_rows_with_one_key_stop_the_table(lake: SmallLake) -> None:
-    """Hazard 54."""
-    wrong = defined("wrong", 'SELECT who, id FROM "shop"."orders"', "shop.orders", key=("who",))
-    lake.set(orders=[order(1, "a"), order(2, "a")], people=[])
-    with closing(lake.keep(wrong)) as kept:
-        entry = one(kept, lake)
-
-    assert (entry.state, entry.version) == ("stopped", -1)
-    assert entry.reason == "its key (who) is not unique: 2 rows have the same"
-
-
-def test_what_is_large_is_refused_unless_the_definition_allows_it(lake: SmallLake) -> None:
-    full = defined("full", BY_WHO.duckdb, "shop.orders", refresh="full")
-    lake.set(orders=[order(number, "a") for number in range(11)], people=[])
-    with closing(lake.keep(BY_WHO, full, full_rows=10)) as kept:
-        refused, allowed = kept.entries(lake.row())
-
-    assert refused.reason == "its inputs have 11 rows, and it can only be calculated as a whole"
-    assert allowed.state == "streaming"
-
-
-@pytest.mark.parametrize("state", ["stopped", "degraded"])
-def test_a_table_inherits_the_flags_of_its_inputs(lake: SmallLake, state: str) -> None:
-    """Hazard 52."""
-    people = defined("people", 'SELECT name FROM "shop"."people"', "shop.people")
-    lake.set(orders=[order(1, "a")], people=[])
-    lake.states["orders"] = state
-    with closing(lake.keep(BY_WHO, people)) as kept:
-        flagged, free = kept.entries(lake.row())
-
-    assert (flagged.state, flagged.reason) == (
-        "degraded",
-        f"its input shop.orders is {state}: a reason",
-    )
-    assert free.state == "streaming"
-
-
-def test_a_table_waits_for_rows_of_its_inputs(lake: SmallLake) -> None:
-    lake.set(orders=[order(1, "a")])
-    people = defined("people", 'SELECT name FROM "shop"."people"', "shop.people")
-    with closing(lake.keep(people)) as kept:
-        waiting = one(kept, lake)
-        lake.set(people=[])
-        built = one(kept, lake)
-
-    assert (waiting.state, waiting.version) == ("building", -1)
-    assert waiting.reason == "its input shop.people has no rows yet"
-    assert (built.state, rows_of(built)) == ("streaming", [])
-
-
-def test_a_cut_does_not_wait_longer_than_it_may(lake: SmallLake) -> None:
-    """What is not there in time is published at the cut where it is, and catches up."""
-    lake.set(orders=[order(1, "a")], people=[])
-    with closing(lake.keep(BY_WHO)) as kept:
-        first = one(kept, lake)
-    with closing(lake.keep(BY_WHO, last=[first], seconds=0.0)) as hurried:
-        lake.set(orders=[order(1, "b")])
-        late = one(hurried, lake)
-    with closing(lake.keep(BY_WHO, last=[late])) as kept:
-        caught_up = one(kept, lake)
-
-    assert (late.state, late.at_cut, late.version) == ("lagging", 1, first.version)
-    assert late.reason == "it is at cut 1"
-    assert rows_of(late) == rows_of(first)
-    assert (caught_up.state, caught_up.at_cut) == ("streaming", 3)
-    assert [row[0] for row in rows_of(caught_up)] == ["b"]
 
 
 ROWS = st.lists(
