@@ -1,4 +1,4 @@
-"""``wal2lake derived`` checks, lists, previews and verifies the derived tables."""
+"""``wal2lake derived`` checks, lists, previews, verifies and rebuilds the derived tables."""
 
 import json
 from collections.abc import Sequence
@@ -17,13 +17,14 @@ from cdc.client.derived.at_cut import preview as preview_of
 from cdc.client.derived.at_cut import published_row
 from cdc.client.derived.check import Checked, CheckedTable
 from cdc.client.derived.check import check as check_all
+from cdc.client.derived.rebuild import rebuild as rebuild_of
 from cdc.client.derived.verify import DerivedReport, verify_by_source, verify_locally
 from cdc.config import Config, load
 from cdc.errors import POLICY, CdcError, ErrorKind
 from cdc.state.pipeline import resolve
 
 derived = typer.Typer(
-    help="Check, list, preview and verify the tables that are derived from the captured ones. "
+    help="Check, list, preview, verify and rebuild the tables derived from the captured ones. "
     "Each command takes --config FILE and has its own --help: wal2lake derived check --help.",
     no_args_is_help=True,
     add_completion=False,
@@ -99,6 +100,24 @@ def verify(  # noqa: PLR0917 - the options of a command
         Console(highlight=False).print(verdicts(report))
     if not report.equal:
         raise typer.Exit(1)
+
+
+@derived.command("rebuild")
+def rebuild(
+    name: Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")],
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="How long to wait for it.")
+    ] = 300,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """Have the job calculate a table anew; one commit replaces what is there."""
+    with wait_line("asking the job") as tell:
+        entry = rebuild_of(resolve(load(config)), name, timeout=timeout, tell=tell)
+    if as_json:
+        print(json.dumps(asdict(entry)))
+    else:
+        print(f"{name}: {entry.rows:,} rows, version {entry.version}, at cut {entry.at_cut}")
 
 
 def _report(

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
@@ -36,6 +36,13 @@ class _Try:
     failure: str = ""
 
 
+class Rebuilds(Protocol):
+    """Knows which tables somebody asked to calculate anew."""
+
+    def is_asked(self, table: TableId) -> bool: ...
+    def done(self, table: TableId) -> None: ...
+
+
 class DerivedTables:
     """The derived tables of a running job; only the thread of the rounds calls it."""
 
@@ -48,18 +55,21 @@ class DerivedTables:
         last: Iterable[DerivedEntry],
         refused: Iterable[DerivedEntry] = (),
         digests: Mapping[str, str] | None = None,
+        rebuilds: Rebuilds | None = None,
         seconds: float,
     ) -> None:
         """Keep tables in the order of the definitions, in which each comes after its inputs.
 
         ``last`` are the entries of the newest cut, and ``refused`` those of definitions that are
-        not valid. ``digests`` tell one set of definitions from another. A cut waits for so many
+        not valid. ``digests`` tell one set of definitions from another, and ``rebuilds`` which
+        tables are to be calculated anew. A cut waits for so many
         ``seconds``.
         """
         self._definitions = list(definitions)
         self._path_of, self._limits, self._seconds = path_of, limits, seconds
         self._refused = tuple(refused)
         self.digests = digests or {}
+        self._rebuilds = rebuilds
         names = {str(definition.table) for definition in self._definitions}
         self._entries = {entry.table: entry for entry in last if entry.table in names}
         self._tried: dict[TableId, _Try] = {}
@@ -113,38 +123,47 @@ class DerivedTables:
             state = TableState.BUILDING if before.version < 0 else TableState.LAGGING
             return replace(before, state=state.value, reason=inputs.missing)
         tried = self._tried.get(definition.table)
-        if tried is None or tried.inputs != inputs.at:
-            before, tried = self._calculated(definition, inputs, row, before)
+        anew = self._rebuilds is not None and self._rebuilds.is_asked(definition.table)
+        if tried is None or tried.inputs != inputs.at or anew:
+            before, tried = self._calculated(definition, inputs, row, before, anew=anew)
         if tried.failure:
             return replace(before, state=TableState.STOPPED.value, reason=tried.failure)
         state = TableState.DEGRADED if inputs.flagged else TableState.STREAMING
         return replace(before, state=state.value, reason=inputs.flagged, at_cut=row.cut)
 
     def _calculated(
-        self, definition: Definition, inputs: Inputs, row: LedgerRow, before: DerivedEntry
+        self,
+        definition: Definition,
+        inputs: Inputs,
+        row: LedgerRow,
+        before: DerivedEntry,
+        *,
+        anew: bool,
     ) -> tuple[DerivedEntry, _Try]:
         """Calculate the table; a failure of it is tried again when its inputs have changed."""
         name, failure = str(definition.table), ""
         self._tried.pop(definition.table, None)
         try:
-            before = self._after(self._step(definition, inputs, row), definition)
+            before = self._after(self._step(definition, inputs, row, anew=anew), definition)
         except CdcError as error:
             failure = error.message
             logger.warning("derived table stops", table=name, reason=failure)
         except Exception as error:  # noqa: BLE001 - no captured table may stop for it
             logger.warning("derived table stops", table=name, trace=traceback_of(error))
             return before, _Try(inputs.at, type(error).__name__)
+        if anew and self._rebuilds is not None:
+            self._rebuilds.done(definition.table)
         tried = self._tried[definition.table] = _Try(inputs.at, failure)
         return before, tried
 
-    def _step(self, definition: Definition, inputs: Inputs, row: LedgerRow) -> Step:
+    def _step(self, definition: Definition, inputs: Inputs, row: LedgerRow, *, anew: bool) -> Step:
         began = time.monotonic()
         versions = {str(table): one.version for table, one in inputs.at.items()}
         mark = Mark(
             definition=definition.hash, cut=row.cut, epoch=row.epoch, lsn=row.lsn, inputs=versions
         )
         path = self._path_of(definition.table)
-        step = bring(definition, inputs.at, path, mark, self._limits)
+        step = bring(definition, inputs.at, path, mark, self._limits, anew=anew)
         logger.info(
             "derived",
             table=str(definition.table),

@@ -40,16 +40,23 @@ class Step:
 
 
 def bring(
-    definition: Definition, inputs: Mapping[TableId, Input], path: str, mark: Mark, limits: Limits
+    definition: Definition,
+    inputs: Mapping[TableId, Input],
+    path: str,
+    mark: Mark,
+    limits: Limits,
+    *,
+    anew: bool = False,
 ) -> Step:
     """Make the table at ``path`` equal to the definition's query over the inputs.
 
-    One commit has the difference and the mark; there is none if nothing differs. Raises
+    One commit has the difference and the mark; there is none if nothing differs. With ``anew`` it
+    has all rows, and whatever was there is replaced. Raises
     TABLE_STOPPED where the query fails or is larger than the definition allows, and CONFIG where it
     does not fit its inputs. The table stays as it is then.
     """
     _refuse_large(definition, inputs, limits)
-    stored = _stored(path, mark.definition)
+    stored = None if anew else _stored(path, mark.definition)
     with calculator(limits.memory_mb, limits.scratch) as database:
         load(database, inputs, definition.duckdb)
         found = _difference(database, definition, stored)

@@ -14,6 +14,7 @@ from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.derive.step.step import Limits
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow, TableEntry
+from cdc.state.rebuild_requests import RebuildRequests
 from cdc.tables import TableId
 
 PATIENT = 60.0  # seconds; a cut waits for its tables
@@ -79,7 +80,12 @@ class SmallLake:
         full_rows: int = 1000,
     ) -> DerivedTables:
         return DerivedTables(
-            definitions, self.path, self.limits(full_rows), last=last, seconds=seconds
+            definitions,
+            self.path,
+            self.limits(full_rows),
+            last=last,
+            rebuilds=RebuildRequests(self.folder),
+            seconds=seconds,
         )
 
 

@@ -5,6 +5,7 @@ from contextlib import closing
 import pytest
 from deltalake import DeltaTable
 
+from cdc.state.rebuild_requests import RebuildRequests
 from tests.unit.derive.orders import BIG, BY_WHO, one, order
 from tests.unit.derive.small_lake import SmallLake, defined, rows_of
 
@@ -137,3 +138,19 @@ def test_somebody_else_s_rows_are_replaced(lake: SmallLake) -> None:
         mended = one(kept, lake)
 
     assert [row[0] for row in rows_of(mended)] == ["b"]
+
+
+def test_a_table_is_calculated_anew_when_somebody_asks(lake: SmallLake) -> None:
+    """Its digests say that nothing differs, but a value does; no input has changed."""
+    lake.set(orders=[order(1, "a")], people=[])
+    requests = RebuildRequests(lake.folder)
+    with closing(lake.keep(BY_WHO)) as kept:
+        first = one(kept, lake)
+        DeltaTable(first.path).update({"n": "7"})
+        requests.ask(BY_WHO.table)
+        mended = one(kept, lake)
+        after = one(kept, lake)
+
+    assert rows_of(mended) == rows_of(first)
+    assert not requests.is_asked(BY_WHO.table)
+    assert after.version == mended.version > first.version
