@@ -61,8 +61,8 @@ DERIVED: Final = (
     Mutant(
         name="derived: a failure is not forgotten when the inputs change",
         file="cdc/derive/keep/derived_tables.py",
-        old="        if tried is None or tried.inputs != inputs.at:\n",
-        new="        if tried is None or (tried.inputs != inputs.at and not tried.failure):\n",
+        old="tried.inputs != inputs.at or anew:\n",
+        new="(tried.inputs != inputs.at and not tried.failure) or anew:\n",
         tests=_KEPT,
     ),
     Mutant(
