@@ -49,6 +49,7 @@ def _without_positions(select: exp.Select) -> None:
 
 
 def _enclose(node: exp.Expr) -> None:
-    """Put parentheses around an operator, unless the operator above has some of its own."""
-    if not isinstance(node.parent, exp.Paren) and not isinstance(node, exp.Paren):
-        node.replace(exp.Paren(this=node.copy()))
+    """Put parentheses around a node where it stands."""
+    parentheses = exp.Paren()
+    node.replace(parentheses)
+    parentheses.set("this", node)

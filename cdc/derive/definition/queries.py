@@ -28,7 +28,8 @@ def query_problems(report: Reporter, query: exp.Query) -> Iterator[Problem]:
 
 def _joins(report: Reporter, select: exp.Select) -> Iterator[Problem]:
     for join in select.args.get("joins") or []:
-        cross = join.kind == "CROSS" or not (join.kind or join.side or _condition(join))
+        comma = not (join.kind or join.side or report.follows(join, "join"))
+        cross = join.kind == "CROSS" or (comma and not _condition(join))
         if cross == _condition(join) or join.kind not in {"", "INNER", "OUTER", "CROSS"}:
             yield report.on(join, "this join is refused", "write JOIN t ON ... or CROSS JOIN t")
 
