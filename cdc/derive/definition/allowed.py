@@ -103,7 +103,11 @@ ENTRIES: Final = (
         ("floor", "floor(a)", "decimals and double precision"),
         ("ceil", "ceil(a), ceiling(a)", "decimals and double precision"),
         ("date_trunc", "date_trunc('day', ts)", "timestamps; second to year, in UTC"),
-        ("extract", "extract(year FROM ts)", "year, month, day, epoch; of timestamps hour, minute, second"),
+        (
+            "extract",
+            "extract(year FROM ts)",
+            "year, month, day, epoch; hour, minute, second of timestamps",
+        ),
     ),
     *_entries(
         Group.AGGREGATE,

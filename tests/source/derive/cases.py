@@ -169,8 +169,10 @@ EXPRESSIONS: Final[dict[str, tuple[str, ...]]] = {
     "extract": tuple(f"extract({unit} FROM {column})" for column in ("ts", "tz", "dt") for unit in
                      ("year", "month", "day", "hour", "minute", "second", "epoch")),
     "to_smallint": (*_of_all("{0}::smallint", "i n b d e f"), "'12'::smallint", "o::smallint"),
-    "to_integer": (*_of_all("{0}::integer", "i n b d e f o"), "' 12 '::integer", "CAST('-7' AS integer)"),
-    "to_bigint": (*_of_all("{0}::bigint", "i n b d e f"), "'9223372036854775807'::bigint", "o::bigint"),
+    "to_integer": (*_of_all("{0}::integer", "i n b d e f o"), "' 12 '::integer",
+        "CAST('-7' AS integer)"),
+    "to_bigint": (*_of_all("{0}::bigint", "i n b d e f"), "'9223372036854775807'::bigint",
+        "o::bigint"),
     "to_numeric": (*_of_all("{0}::numeric(38,10)", "i n b d e f"), *_of_all("{0}::numeric(5,1)",
         "i n b d e"), "e::numeric(10,0)",
                    "'1.005'::numeric(10,2)", "o::numeric(5,0)", "d::numeric(38,0)",
@@ -181,7 +183,8 @@ EXPRESSIONS: Final[dict[str, tuple[str, ...]]] = {
         "'NaN'::double precision",
                   "SELECT id, digits::double precision AS x FROM dialect.x",
                   "(e * 3)::double precision"),
-    "to_text": (*_of_all("{0}::text"), "(e * 2)::text", "extract(year FROM ts)::text", "(n + 1)::text", "date_trunc('day', tz)::text"),
+    "to_text": (*_of_all("{0}::text"), "(e * 2)::text", "extract(year FROM ts)::text",
+        "(n + 1)::text", "date_trunc('day', tz)::text"),
     "to_date": ("ts::date", "tz::date", "dt::date", "'2024-02-29'::date",
         "SELECT id, moment::date AS x FROM dialect.x", "(ts + INTERVAL '1 hour')::date"),
     "to_timestamp": ("dt::timestamp", "tz::timestamp", "ts::timestamp", "'2024-02-29'::timestamp",
@@ -259,4 +262,12 @@ FAILS: Final = frozenset(
     {"SELECT id, (SELECT k FROM dialect.w WHERE w.n = v.n) AS m FROM dialect.v"}
 )
 """Queries that fail in both."""
+ORDERED: Final = (
+    "SELECT o, min(t) AS low, max(u) AS high FROM dialect.v GROUP BY o",
+    "SELECT id, t < u AS x FROM dialect.v",
+    "SELECT id, t BETWEEN 'A' AND 'a' AS x FROM dialect.v",
+    "SELECT id, greatest(t, u) AS x, least(t, 'b') AS y FROM dialect.v",
+    "SELECT id, row_number() OVER (ORDER BY t, id) AS x FROM dialect.v",
+)
+"""Queries whose answer depends on the collation."""
 CASES: Final = {**QUERIES, **EXPRESSIONS, **AGGREGATES}

@@ -58,6 +58,8 @@ ROWS: Final = [
     59, 59, 1), False),
     (11, 2, 2, 2, Decimal("1.5"), Decimal("1.00"), float("-inf"), "a", "a", *_at(2000, 1, 1, 0, 0,
     0, 100_000), True),
+    (13, 4, 4, 4, None, Decimal("12.34"), 123456789.123, "\u00a0n\u3000", "\u2003", *_at(2024, 1,
+    1), True),
     (12, 5, 5, 5, Decimal("3.5"), Decimal("0.15"), 1e16, "\U0001f600x", "x", *_at(2024, 3, 31, 1,
     0), None),
 ]  # fmt: skip
@@ -78,12 +80,12 @@ DIGITS: Final = [
 DAY: Final = timedelta(days=1)
 
 
-def fill_postgres(connection: Connection) -> None:
-    """Create the tables in a schema ``dialect`` of Postgres."""
+def fill_postgres(connection: Connection, collation: str) -> None:
+    """Create the tables in a schema ``dialect`` of Postgres, with texts of a collation."""
     connection.execute("DROP SCHEMA IF EXISTS dialect CASCADE")
     connection.execute("SET TimeZone = 'UTC'")
     with connection.cursor() as cursor:
-        for statement in _structure():
+        for statement in _structure(f'text COLLATE "{collation}"'):
             cursor.execute(statement.encode())
         for table, rows in _contents():
             places = ", ".join(["%s"] * len(rows[0]))
@@ -92,19 +94,20 @@ def fill_postgres(connection: Connection) -> None:
 
 def fill_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the same tables in DuckDB."""
-    for statement in (*SETTINGS, *_structure()):
+    for statement in (*SETTINGS, *_structure("text")):
         connection.execute(statement)
     for table, rows in _contents():
         places = ", ".join(["?"] * len(rows[0]))
         connection.executemany(f"INSERT INTO dialect.{table} VALUES ({places})", rows)
 
 
-def _structure() -> list[str]:
-    columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+def _structure(text: str) -> list[str]:
+    kinds = {**COLUMNS, "t": text, "u": text}
+    columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
     return [
         "CREATE SCHEMA dialect",
         f"CREATE TABLE dialect.v ({columns})",
-        "CREATE TABLE dialect.w (id integer, n integer, t text, k integer)",
+        f"CREATE TABLE dialect.w (id integer, n integer, t {text}, k integer)",
         "CREATE TABLE dialect.x (id integer, digits text, moment text)",
     ]
 

@@ -1,5 +1,6 @@
 """Definitions are put in order, and their names are checked."""
 
+import itertools
 from pathlib import Path
 
 from cdc.derive.definition.definition import Definition
@@ -8,7 +9,6 @@ from cdc.derive.definition.graph import in_order
 from cdc.derive.definition.names import unknown_inputs
 from cdc.tables import TableId
 from tests.unit.derive.definition.reading import definition
-import itertools
 
 ORDERS = TableId("shop", "orders")
 
