@@ -29,8 +29,10 @@ def normalized(query: exp.Query) -> exp.Query:
     for select in list(tree.find_all(exp.Select)):
         _without_positions(select)
     for node in list(tree.find_all(*_OPERATORS)):
-        if not isinstance(node, _CLOSED) and isinstance(node.parent, _OPERATORS):
-            _enclose(node)
+        if isinstance(node.parent, _OPERATORS) and not isinstance(node, _CLOSED):
+            chained = isinstance(node, exp.And | exp.Or) and type(node) is type(node.parent)
+            if not chained:
+                _enclose(node)
     return tree
 
 

@@ -37,6 +37,9 @@ TEXTS = {
     "SELECT a, NULL AS b FROM s.t": (1, 19, "b is NULL of no type", "give it one"),
     "SELECT a AS _cdc_x FROM s.t": (1, 8, "_cdc_x is a name of wal2lake's own", "choose one"),
     "SELECT _cdc_offset AS x FROM s.t": (1, 8, "_cdc_offset is a column of wal2lake's", "use the"),
+    "SELECT a FROM s.t JOIN s.u USING (_cdc_offset)": (1, 35, "_cdc_offset is a column", "use"),
+    "WITH c(a) AS (SELECT b FROM s.t) SELECT a FROM c": (1, 6, "names of columns", "write AS"),
+    "SELECT q.a FROM s.t AS q(a)": (1, 24, "names of columns", "write AS"),
     "SELECT rowid AS x FROM s.t": (1, 8, "rowid is a place in storage", "use the table's key"),
     "SELECT user AS x FROM s.t": (1, 8, "user is a reserved word", "to name a column"),
     "SELECT a FROM s.t WHERE a IN (1e5)": (1, 31, "1e5 is numeric in Postgres", "write 1e5::"),
@@ -135,6 +138,17 @@ def test_a_query_reads_few_tables() -> None:
     assert (
         problem(f"SELECT t0.a FROM {tables}").message == "the query reads 9 tables, and may read 8"
     )
+
+
+@pytest.mark.parametrize("text", [" + ".join(["a"] * 3_000), "(" * 3_000 + "a" + ")" * 3_000])
+def test_a_query_that_is_too_deep_is_refused(text: str) -> None:
+    assert problem(f"SELECT {text} AS x FROM s.t").remedy in {"split it by WITH", "simplify it"}
+
+
+def test_a_query_is_not_too_long() -> None:
+    text = f"SELECT a FROM s.t WHERE a IN ({', '.join(['1000'] * 20_000)})"
+
+    assert problem(text).message == "it is longer than 100000 characters"
 
 
 def test_a_problem_is_an_error_of_the_configuration() -> None:
