@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from cdc.cli.reference import types_page
+from cdc.cli.reference import derived_page, types_page
 from cdc.client.status.status_findings import IGNORED_BY_LIVE, MEANINGS, WORST_FIRST
 from cdc.config import ENV_PREFIX, Config, Section
 from cdc.config.source import Choice
@@ -84,6 +84,7 @@ def pages() -> dict[str, str]:
     """Return the text of every page by its file name."""
     return {
         "configuration.md": configuration(),
+        "derived-sql.md": derived_page.derived_sql(),
         "exit-codes.md": exit_codes(),
         "types.md": types_page.types(),
     }

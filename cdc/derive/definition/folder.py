@@ -59,10 +59,13 @@ def read_definition(file: str, name: str, text: str) -> Read:
     problems += unread
     if query is None:
         return None, sorted(problems)
-    problems += tree_problems(report, query)
-    if problems:
-        return None, sorted(set(problems))
-    return _definition(report, table, front, query)
+    try:
+        problems += tree_problems(report, query)
+        return (
+            (None, sorted(set(problems))) if problems else _definition(report, table, front, query)
+        )
+    except RecursionError:
+        return None, [report.at(0, "the query is nested too deeply", "split it by WITH")]
 
 
 def table_of(name: str) -> TableId | None:

@@ -29,8 +29,10 @@ def normalized(query: exp.Query) -> exp.Query:
     for select in list(tree.find_all(exp.Select)):
         _without_positions(select)
     for node in list(tree.find_all(*_OPERATORS)):
-        if not isinstance(node, _CLOSED) and isinstance(node.parent, _OPERATORS):
-            _enclose(node)
+        if isinstance(node.parent, _OPERATORS) and not isinstance(node, _CLOSED):
+            chained = isinstance(node, exp.And | exp.Or) and type(node) is type(node.parent)
+            if not chained:
+                _enclose(node)
     return tree
 
 
@@ -49,6 +51,7 @@ def _without_positions(select: exp.Select) -> None:
 
 
 def _enclose(node: exp.Expr) -> None:
-    """Put parentheses around an operator, unless the operator above has some of its own."""
-    if not isinstance(node.parent, exp.Paren) and not isinstance(node, exp.Paren):
-        node.replace(exp.Paren(this=node.copy()))
+    """Put parentheses around a node where it stands."""
+    parentheses = exp.Paren()
+    node.replace(parentheses)
+    parentheses.set("this", node)

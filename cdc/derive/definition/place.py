@@ -24,6 +24,10 @@ class Reporter:
         """Return a problem at a node."""
         return self.at(start_of(node), message, remedy)
 
+    def follows(self, node: exp.Expr, word: str) -> bool:
+        """Return whether the word is directly before a node."""
+        return self._text[: start_of(node)].rstrip().lower().endswith(word)
+
     def place(self, start: int) -> Place:
         """Return the line and column of an offset."""
         before = self._text[:start]

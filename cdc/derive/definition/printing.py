@@ -147,12 +147,17 @@ class _DuckPrinter(_Printer):
         tests = [
             _is_of(_PlainPrinter(dialect="postgres", comments=False).generate(value), types)
             for value in given
-            if not isinstance(value, exp.Literal | exp.Null)
+            if not (isinstance(value, exp.Literal | exp.Null) or _is_text(value))
         ]
         if not tests:
             return text
         message = f"{what} of a value of this type differs from Postgres: cast the value first"
         return f"(CASE WHEN {' AND '.join(tests)} THEN {text} ELSE ERROR('{message}') END)"
+
+
+def _is_text(node: exp.Expr) -> bool:
+    """Return whether a node is a chain of ||, whose parts have guards of their own."""
+    return isinstance(node.unnest(), exp.DPipe)
 
 
 class _PlainPrinter(_DuckPrinter):

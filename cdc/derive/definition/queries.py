@@ -28,9 +28,12 @@ def query_problems(report: Reporter, query: exp.Query) -> Iterator[Problem]:
 
 def _joins(report: Reporter, select: exp.Select) -> Iterator[Problem]:
     for join in select.args.get("joins") or []:
-        cross = join.kind == "CROSS" or not (join.kind or join.side or _condition(join))
+        comma = not (join.kind or join.side or report.follows(join, "join"))
+        cross = join.kind == "CROSS" or (comma and not _condition(join))
         if cross == _condition(join) or join.kind not in {"", "INNER", "OUTER", "CROSS"}:
             yield report.on(join, "this join is refused", "write JOIN t ON ... or CROSS JOIN t")
+        for column in join.args.get("using") or []:
+            yield from _named(report, column)
 
 
 def _condition(join: exp.Join) -> bool:
@@ -120,14 +123,18 @@ def _subquery(report: Reporter, subquery: exp.Subquery) -> Iterator[Problem]:
 
 
 def _column(report: Reporter, column: exp.Column) -> Iterator[Problem]:
-    if not isinstance(column.this, exp.Identifier):
-        return
-    name = folded_name(column.this)
+    if isinstance(column.this, exp.Identifier):
+        yield from _named(report, column.this)
+        name = folded_name(column.this)
+        if not column.this.args.get("quoted") and name in RESERVED:
+            what = f"{name} is a reserved word"
+            yield report.on(column, what, f'to name a column, quote it: "{name}"')
+
+
+def _named(report: Reporter, identifier: exp.Identifier) -> Iterator[Problem]:
+    name = folded_name(identifier)
     if name.lower().startswith(_OWN_PREFIX):
-        yield report.on(column, f"{name} is a column of wal2lake's own", "use the source's columns")
+        what = f"{name} is a column of wal2lake's own"
+        yield report.on(identifier, what, "use the source's columns")
     if name.lower() == "rowid":
-        yield report.on(column, "rowid is a place in storage elsewhere", "use the table's key")
-    if not column.this.args.get("quoted") and name in RESERVED:
-        yield report.on(
-            column, f"{name} is a reserved word", f'to name a column, quote it: "{name}"'
-        )
+        yield report.on(identifier, "rowid is a place in storage elsewhere", "use the table's key")

@@ -21,6 +21,8 @@ _STRUCTURE: Final = frozenset(
     }
 )  # fmt: skip
 """Words that may be written before a parenthesis without being a function."""
+_NAMING: Final = frozenset({"as", "with"})
+_AS: Final = "write AS name after each column of the SELECT"
 _BEFORE_STAR: Final = frozenset(
     {TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.DOT}
 )
@@ -33,8 +35,14 @@ def word_problems(report: Reporter, tokens: list[Token]) -> list[Problem]:
 
 
 def _calls(report: Reporter, tokens: list[Token]) -> Iterator[Problem]:
+    named: set[int] = set()  # by WITH and AS
     for token, following in pairwise(tokens):
+        if token.text.lower() in _NAMING:
+            named.add(following.start)
         if following.token_type is not TokenType.L_PAREN or not _is_word(token):
+            continue
+        if token.start in named and token.text.lower() not in _STRUCTURE:
+            yield report.at(token.start, "names of columns are refused here", _AS)
             continue
         name = token.text.lower()
         if name in refused.FUNCTIONS:

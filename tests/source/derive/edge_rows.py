@@ -39,16 +39,30 @@ NAN: Final = float("nan")
 ROWS: Final = [
     (1, None, None, None, None, None, None, None, None, None, None, None, None),
     (2, 0, 0, 0, Decimal(0), Decimal(0), 0.0, "", "", *_at(1970, 1, 1), True),
-    (3, 1, 1, 1, Decimal("0.0000000001"), Decimal("0.01"), -0.0, "a", "A", *_at(2024, 2, 29), False),
-    (4, -1, -1, -1, Decimal("-1.5"), Decimal("-0.01"), NAN, "B", "b", *_at(1969, 12, 31, 23, 59, 59, 500_000), True),
-    (5, 32767, 2**31 - 1, 2**63 - 1, Decimal("9999999999999999999999999999.9999999999"), Decimal("99999999.99"), 1.7976931348623157e308, "é", "e", *_at(9998, 12, 31, 23, 59, 59, 999_999), None),
-    (6, -32768, -(2**31), -(2**63), Decimal("-9999999999999999999999999999.9999999999"), Decimal("-99999999.99"), -1.7976931348623157e308, "日本", " x ", *_at(2, 1, 1), False),
-    (7, 7, 7, 7, Decimal("2.5"), Decimal("2.50"), 2.5, "  two  words ", "o", *_at(2024, 3, 31, 2, 30), True),
-    (8, -7, -7, -7, Decimal("-2.5"), Decimal("-2.50"), 5e-324, "\ttab\n", "%", *_at(2024, 10, 27, 2, 30), True),
-    (9, 3, 3, 9007199254740993, Decimal("123456789012345678.1234567891"), Decimal("0.05"), 0.1, "a_c", "ß", *_at(1900, 3, 1, 12), None),
-    (10, 2, 2, 2, Decimal("0.5"), Decimal("1.00"), float("inf"), "100%", "", *_at(2024, 12, 30, 23, 59, 59, 1), False),
-    (11, 2, 2, 2, Decimal("1.5"), Decimal("1.00"), float("-inf"), "a", "a", *_at(2000, 1, 1, 0, 0, 0, 100_000), True),
-    (12, 5, 5, 5, Decimal("3.5"), Decimal("0.15"), 1e16, "\U0001f600x", "x", *_at(2024, 3, 31, 1, 0), None),
+    (3, 1, 1, 1, Decimal("0.0000000001"), Decimal("0.01"), -0.0, "a", "A", *_at(2024, 2, 29),
+    False),
+    (4, -1, -1, -1, Decimal("-1.5"), Decimal("-0.01"), NAN, "B", "b", *_at(1969, 12, 31, 23, 59,
+    59, 500_000), True),
+    (5, 32767, 2**31 - 1, 2**63 - 1, Decimal("9999999999999999999999999999.9999999999"),
+    Decimal("99999999.99"), 1.7976931348623157e308, "é", "e", *_at(9998, 12, 31, 23, 59, 59,
+        999_999), None),
+    (6, -32768, -(2**31), -(2**63), Decimal("-9999999999999999999999999999.9999999999"),
+    Decimal("-99999999.99"), -1.7976931348623157e308, "日本", " x ", *_at(2, 1, 1), False),
+    (7, 7, 7, 7, Decimal("2.5"), Decimal("2.50"), 2.5, "  two  words ", "o", *_at(2024, 3, 31, 2,
+    30), True),
+    (8, -7, -7, -7, Decimal("-2.5"), Decimal("-2.50"), 5e-324, "\ttab\n", "%", *_at(2024, 10, 27,
+    2, 30), True),
+    (9, 3, 3, 9007199254740993, Decimal("123456789012345678.1234567891"), Decimal("0.05"), 0.1,
+    "a_c", "ß", *_at(1900, 3, 1, 12), None),
+    (10, 2, 2, 2, Decimal("0.5"), Decimal("1.00"), float("inf"), "100%", "", *_at(2024, 12, 30, 23,
+    59, 59, 1), False),
+    (11, 2, 2, 2, Decimal("1.5"), Decimal("1.00"), float("-inf"), "a", "a", *_at(2000, 1, 1, 0, 0,
+    0, 100_000), True),
+    (13, 4, 4, 4, Decimal("12678971935090041.9266466502"), Decimal("12.34"), 123456789.123,
+    "\u00a0n\u3000", "\u2003", *_at(2024, 1,
+    1), True),
+    (12, 5, 5, 5, Decimal("3.5"), Decimal("0.15"), 1e16, "\U0001f600x", "x", *_at(2024, 3, 31, 1,
+    0), None),
 ]  # fmt: skip
 OTHERS: Final = [
     (1, 1, "a", None),
@@ -67,12 +81,12 @@ DIGITS: Final = [
 DAY: Final = timedelta(days=1)
 
 
-def fill_postgres(connection: Connection) -> None:
-    """Create the tables in a schema ``dialect`` of Postgres."""
+def fill_postgres(connection: Connection, collation: str) -> None:
+    """Create the tables in a schema ``dialect`` of Postgres, with texts of a collation."""
     connection.execute("DROP SCHEMA IF EXISTS dialect CASCADE")
     connection.execute("SET TimeZone = 'UTC'")
     with connection.cursor() as cursor:
-        for statement in _structure():
+        for statement in _structure(f'text COLLATE "{collation}"'):
             cursor.execute(statement.encode())
         for table, rows in _contents():
             places = ", ".join(["%s"] * len(rows[0]))
@@ -81,19 +95,20 @@ def fill_postgres(connection: Connection) -> None:
 
 def fill_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the same tables in DuckDB."""
-    for statement in (*SETTINGS, *_structure()):
+    for statement in (*SETTINGS, *_structure("text")):
         connection.execute(statement)
     for table, rows in _contents():
         places = ", ".join(["?"] * len(rows[0]))
         connection.executemany(f"INSERT INTO dialect.{table} VALUES ({places})", rows)
 
 
-def _structure() -> list[str]:
-    columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+def _structure(text: str) -> list[str]:
+    kinds = {**COLUMNS, "t": text, "u": text}
+    columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
     return [
         "CREATE SCHEMA dialect",
         f"CREATE TABLE dialect.v ({columns})",
-        "CREATE TABLE dialect.w (id integer, n integer, t text, k integer)",
+        f"CREATE TABLE dialect.w (id integer, n integer, t {text}, k integer)",
         "CREATE TABLE dialect.x (id integer, digits text, moment text)",
     ]
 

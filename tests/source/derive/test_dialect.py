@@ -14,7 +14,7 @@ from cdc.derive.definition.collation import text_ordered
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.folder import read_definition
 from cdc.source.server.connection import Connection, connect
-from tests.source.derive.cases import CASES, FAILS, INFINITE, REFUSED, STOPS
+from tests.source.derive.cases import CASES, FAILS, INFINITE, ORDERED, REFUSED, STOPS
 from tests.source.derive.edge_rows import ROWS, TEXTS, fill_duckdb, fill_postgres
 
 pytestmark = pytest.mark.integration
@@ -27,7 +27,7 @@ PAIRS = [(name, text) for name, texts in CASES.items() for text in texts]
 @pytest.fixture(scope="module")
 def postgres(source_url: str) -> Iterator[Connection]:
     with connect(source_url) as connection:
-        fill_postgres(connection)
+        fill_postgres(connection, "C")
         yield connection
 
 
@@ -52,16 +52,38 @@ def test_an_entry_means_the_same(
     whole = text.startswith(("SELECT", "WITH"))
     definition = read(text if whole else f"SELECT id, {text} AS x FROM dialect.v")
     parts = [""] if whole else [f" WHERE id = {row[0]}" for row in ROWS]
-    expected = text_ordered(definition.postgres, TEXTS)
+    written = text if whole else f"SELECT id, {text} AS x FROM dialect.v"
 
-    theirs = [rows(_asking(postgres), f"SELECT * FROM ({expected}) q{part}") for part in parts]
-    ours = [rows(_asking(duck), f"SELECT * FROM ({definition.duckdb}) q{part}") for part in parts]
+    theirs = answers(postgres, written, parts)
+    ours = answers(duck, definition.duckdb, parts)
 
+    assert answers(postgres, definition.postgres, parts) == theirs
     if text in REFUSED:
         assert all(our == FAILED for our in ours)
     else:
         assert differences(ours, theirs) == allowed_differences(text, ours, theirs)
         assert whole_fails(ours) == (text in FAILS)
+
+
+@pytest.mark.parametrize("text", ORDERED)
+def test_text_is_ordered_by_its_bytes(
+    text: str, source_url: str, duck: duckdb.DuckDBPyConnection
+) -> None:
+    """The source's own collation puts a before B."""
+    definition = read(text)
+    with connect(source_url) as connection:
+        fill_postgres(connection, "en-x-icu")
+        theirs = answers(connection, text, [""])
+        ordered = answers(connection, text_ordered(definition.postgres, TEXTS), [""])
+
+    assert answers(duck, definition.duckdb, [""]) == ordered
+    assert ordered != theirs
+
+
+def answers(
+    connection: Connection | duckdb.DuckDBPyConnection, query: str, parts: list[str]
+) -> list[Rows]:
+    return [rows(_asking(connection), f"SELECT * FROM ({query}) q{part}") for part in parts]
 
 
 def differences(ours: list[Rows], theirs: list[Rows]) -> list[tuple[Rows, Rows]]:

@@ -1,0 +1,58 @@
+"""Generate docs/reference/derived-sql.md from the allow-list of derived tables."""
+
+from typing import Final
+
+from cdc.derive.definition import refused
+from cdc.derive.definition.allowed import ENTRIES, Group
+
+INTRODUCTION: Final = """\
+# SQL of derived tables
+
+Generated from `cdc/derive/definition/` by `python -m cdc.cli.reference docs/reference`; a test
+compares. `tests/source/derive` evaluates every line of the first part in Postgres and in DuckDB, on
+NULL, NaN, the smallest and the largest values, 38 digits, times before 1970 and at the change of
+clocks, and text outside ASCII, and requires equal values.
+
+A definition is one SELECT as Postgres spells it. Tables are written `schema.table`. A query that
+Postgres itself refuses, because of its types for instance, may be accepted here: try it in psql.
+Where the lake would have to answer differently because of a value's type, the table stops with the
+name of the function.
+"""
+REFUSED: Final = """\
+## Refused
+
+Everything that is not listed above is refused, with its place. These have remedies of their own.
+
+| form | instead |
+|---|---|
+"""
+
+
+def derived_sql() -> str:
+    """Return the page of what a definition may use, and what is refused."""
+    parts = [INTRODUCTION, *(_allowed(group) for group in Group), REFUSED + _refused()]
+    return "\n".join(parts)
+
+
+def _allowed(group: Group) -> str:
+    rows = [
+        f"| {_code(entry.spelling)} | {_cell(entry.note)} |\n"
+        for entry in ENTRIES
+        if entry.group is group
+    ]
+    return f"## {group.value}\n\n| form | remark |\n|---|---|\n" + "".join(rows)
+
+
+def _refused() -> str:
+    words = {word.upper(): remedy for word, remedy in refused.WORDS.items()}
+    functions = {f"{name}()": remedy for name, remedy in refused.FUNCTIONS.items()}
+    every = {**refused.SHOWN, **words, **functions}
+    return "".join(f"| {_code(form)} | {_cell(remedy)} |\n" for form, remedy in every.items())
+
+
+def _code(text: str) -> str:
+    return f"`{_cell(text)}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
