@@ -151,8 +151,9 @@ class _DuckPrinter(_Printer):
         ]
         if not tests:
             return text
-        message = f"{what} of a value of this type differs from Postgres: cast the value first"
-        return f"(CASE WHEN {' AND '.join(tests)} THEN {text} ELSE ERROR('{message}') END)"
+        what = f"{what} of a value of this type differs from Postgres: cast the value first"
+        message = self.sql(exp.Literal.string(what))
+        return f"(CASE WHEN {' AND '.join(tests)} THEN {text} ELSE ERROR({message}) END)"
 
 
 def _is_text(node: exp.Expr) -> bool:
