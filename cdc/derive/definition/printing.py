@@ -124,6 +124,10 @@ class _DuckPrinter(_Printer):
         text = super().timestamptrunc_sql(expression)
         return self._guarded(text, expression.this, _TIMES, "date_trunc")
 
+    def attimezone_sql(self, expression: exp.AtTimeZone) -> str:
+        text = super().attimezone_sql(expression)
+        return self._guarded(text, expression.this, _TIMES, "AT TIME ZONE")
+
     def extract_sql(self, expression: exp.Extract) -> str:
         value, unit = self.sql(expression, "expression"), str(expression.this.name).upper()
         match unit:
@@ -147,12 +151,13 @@ class _DuckPrinter(_Printer):
         tests = [
             _is_of(_PlainPrinter(dialect="postgres", comments=False).generate(value), types)
             for value in given
-            if not (isinstance(value, exp.Literal | exp.Null) or _is_text(value))
+            if not (value.is_number or isinstance(value, exp.Null) or _is_text(value))
         ]
         if not tests:
             return text
-        message = f"{what} of a value of this type differs from Postgres: cast the value first"
-        return f"(CASE WHEN {' AND '.join(tests)} THEN {text} ELSE ERROR('{message}') END)"
+        what = f"{what} of a value of this type differs from Postgres: cast the value first"
+        message = self.sql(exp.Literal.string(what))
+        return f"(CASE WHEN {' AND '.join(tests)} THEN {text} ELSE ERROR({message}) END)"
 
 
 def _is_text(node: exp.Expr) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from cdc.derive.definition import refused
 from cdc.derive.definition.allowed import NODES
@@ -61,4 +61,6 @@ def _unread(node: exp.Expr) -> list[str]:
 
 
 def _shown(node: exp.Expr) -> str:
-    return node.key.upper() if isinstance(node, exp.Query) else node.sql("postgres")[:60]
+    if isinstance(node, exp.Query):
+        return node.key.upper()
+    return node.sql("postgres", unsupported_level=ErrorLevel.IGNORE)[:60]

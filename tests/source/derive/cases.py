@@ -118,11 +118,15 @@ EXPRESSIONS: Final[dict[str, tuple[str, ...]]] = {
     "plus": ("i + i", "n + n", "b + b", "n + b", "d + e", "e + e", "d + d", "d + n", "f + 1",
         "e + 1",
              "dt + 1", "dt + n", "f + e", "i + n", "b + 1", "ts + (ts - ts)"),
-    "minus": ("i - 1", "n - n", "b - 2", "d - e", "f - 1.5", "dt - dt", "dt - 7", "ts - ts",
+    "minus": (
+        "dt - ts", "tz - ts", "tz - dt","i - 1", "n - n", "b - 2", "d - e", "f - 1.5", "dt - dt",
+        "dt - 7", "ts - ts",
         "e - n",
               "dt - DATE '1970-01-01'",
               "ts - TIMESTAMP '2024-03-30 01:02:03.5' > INTERVAL '1 day'"),
-    "times": ("i * i", "n * 2", "b * 3", "e * e", "e * 1.10", "f * 2", "d * 2", "e * n", "n * b",
+    "times": (
+        "INTERVAL '7 hours' * e", "(ts - TIMESTAMP '2024-01-01') * 1.5", "INTERVAL '1 hour' * i",
+        "i * i", "n * 2", "b * 3", "e * e", "e * 1.10", "f * 2", "d * 2", "e * n", "n * b",
               "f * e", "d * e", "f * f"),
     "negate": ("-i", "-n", "-b", "-d", "-f", "-e", "- -n", "-n + 1", "-(-b)"),
     "divide": ("n::double precision / 7", "n::double precision / NULLIF(i, 0)",
@@ -139,7 +143,9 @@ EXPRESSIONS: Final[dict[str, tuple[str, ...]]] = {
              "CASE WHEN o THEN e ELSE 1 END", "CASE WHEN o THEN n ELSE f END",
              "CASE t WHEN NULL THEN 1 ELSE 2 END",
              "CASE WHEN n <> 0 THEN 10 % NULLIF(n, 0) END", "CASE WHEN o THEN b ELSE e END"),
-    "at_time_zone": ("tz AT TIME ZONE 'Europe/Berlin'", "ts AT TIME ZONE 'Europe/Berlin'",
+    "at_time_zone": (
+        "dt AT TIME ZONE 'UTC'", "'2024-01-01' AT TIME ZONE 'UTC'",
+        "tz AT TIME ZONE 'Europe/Berlin'", "ts AT TIME ZONE 'Europe/Berlin'",
                      "ts AT TIME ZONE 'America/New_York'", "tz AT TIME ZONE 'UTC'",
                      "date_trunc('day', tz AT TIME ZONE 'Europe/Berlin')",
                      "ts AT TIME ZONE 'Asia/Kolkata'"),
@@ -246,6 +252,7 @@ REFUSED: Final = frozenset(
         *("f::numeric(38,10)", "o::smallint", "o::bigint", "o::numeric(5,0)", "t::boolean"),
         *(text for text in EXPRESSIONS["date_trunc"] if "dt" in text),
         *(f"extract({unit} FROM dt)" for unit in ("hour", "minute", "second")),
+        *("dt AT TIME ZONE 'UTC'", "'2024-01-01' AT TIME ZONE 'UTC'"),
         *("b::boolean", "o::double precision"),
     }
 )

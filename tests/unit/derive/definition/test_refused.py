@@ -40,6 +40,8 @@ TEXTS = {
     "SELECT a FROM s.t JOIN s.u USING (_cdc_offset)": (1, 35, "_cdc_offset is a column", "use"),
     "WITH c(a) AS (SELECT b FROM s.t) SELECT a FROM c": (1, 6, "names of columns", "write AS"),
     "SELECT q.a FROM s.t AS q(a)": (1, 24, "names of columns", "write AS"),
+    "SELECT max(a, b) AS x FROM s.t": (1, 8, "EXPRESSIONS is refused in", "docs/reference"),
+    "SELECT lag(a, b) OVER (ORDER BY a) AS x FROM s.t": (1, 8, "lag needs a constant", "write lag"),
     "SELECT rowid AS x FROM s.t": (1, 8, "rowid is a place in storage", "use the table's key"),
     "SELECT user AS x FROM s.t": (1, 8, "user is a reserved word", "to name a column"),
     "SELECT a FROM s.t WHERE a IN (1e5)": (1, 31, "1e5 is numeric in Postgres", "write 1e5::"),
