@@ -12,7 +12,7 @@ from cdc.capture.topic_specs import topic_specs
 from cdc.client.plan import LeftOut, Now, Plan, PlanFinding, Wanted, WantedTable, compare
 from cdc.config import Config
 from cdc.derive.definition.declared import declared
-from cdc.derive.definition.problem import Problem
+from cdc.derive.sql.problem import Problem
 from cdc.errors import CdcError
 from cdc.kafka.topics import topic_ids
 from cdc.lake.layout import ledger_path, table_path

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from cdc.derive.definition import refused
-from cdc.derive.definition.allowed import ENTRIES, Group
+from cdc.derive.sql import refused
+from cdc.derive.sql.allowed import ENTRIES, Group
 
 INTRODUCTION: Final = """\
 # SQL of derived tables

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from cdc.config import Config
 from cdc.derive.definition.declared import Declared, declared
 from cdc.derive.definition.definition import Definition
-from cdc.derive.definition.problem import Problem
 from cdc.derive.engine.calculator import Calculator, calculator
 from cdc.derive.engine.inputs import Input, declare
 from cdc.derive.engine.output_types import Output
+from cdc.derive.sql.problem import Problem
 from cdc.errors import CdcError
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger, LedgerRow

@@ -18,10 +18,10 @@ from cdc.client.derived.at_cut import calculated, definitions, one_of, published
 from cdc.client.moment import moment
 from cdc.client.read.published import is_flagged, warning
 from cdc.config import Config
-from cdc.derive.definition.collation import text_ordered
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.inlined import inlined
 from cdc.derive.engine.inputs import Input, columns, rows
+from cdc.derive.sql.collation import text_ordered
 from cdc.derive.step.difference import typed
 from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.upkeep.held import held

@@ -8,7 +8,7 @@ from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.folder import read_definitions, table_of
 from cdc.derive.definition.graph import in_order
 from cdc.derive.definition.names import unknown_inputs
-from cdc.derive.definition.problem import Problem
+from cdc.derive.sql.problem import Problem
 from cdc.tables import TableId
 
 

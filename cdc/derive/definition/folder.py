@@ -6,16 +6,16 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from cdc.derive.definition import printing
-from cdc.derive.definition.columns import columns, key_of_groups
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.front_matter import FrontMatter, front_matter
-from cdc.derive.definition.inputs import inputs
-from cdc.derive.definition.normal import normalized
-from cdc.derive.definition.place import Reporter
-from cdc.derive.definition.problem import Problem
-from cdc.derive.definition.statement import statement
-from cdc.derive.definition.tree import tree_problems
+from cdc.derive.sql import printing
+from cdc.derive.sql.columns import columns, key_of_groups
+from cdc.derive.sql.inputs import inputs
+from cdc.derive.sql.normal import normalized
+from cdc.derive.sql.place import Reporter
+from cdc.derive.sql.problem import Problem
+from cdc.derive.sql.statement import statement
+from cdc.derive.sql.tree import tree_problems
 from cdc.tables import CONTROL_SCHEMA, TableId
 
 Read = tuple[Definition | None, list[Problem]]

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from cdc.derive.definition.definition import Refresh
-from cdc.derive.definition.problem import Problem
+from cdc.derive.sql.problem import Problem
 
 LATER: Final = ("changes", "emit", "kind", "late", "within")
 """Keys that definitions will have, but do not have yet."""

@@ -5,7 +5,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
 from cdc.derive.definition.definition import Definition
-from cdc.derive.definition.problem import Problem
+from cdc.derive.sql.problem import Problem
 from cdc.tables import TableId
 
 MOST_TABLES: Final = 50

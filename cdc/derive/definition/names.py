@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 
 from cdc.derive.definition.definition import Definition, Place
-from cdc.derive.definition.problem import Problem
+from cdc.derive.sql.problem import Problem
 from cdc.tables import TableId
 
 

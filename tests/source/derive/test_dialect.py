@@ -9,10 +9,10 @@ import duckdb
 import psycopg
 import pytest
 
-from cdc.derive.definition.allowed import ENTRIES
-from cdc.derive.definition.collation import text_ordered
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.folder import read_definition
+from cdc.derive.sql.allowed import ENTRIES
+from cdc.derive.sql.collation import text_ordered
 from cdc.source.server.connection import Connection, connect
 from tests.source.derive.cases import CASES, FAILS, INFINITE, ORDERED, REFUSED, STOPS
 from tests.source.derive.edge_rows import ROWS, TEXTS, fill_duckdb, fill_postgres

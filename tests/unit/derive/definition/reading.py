@@ -2,7 +2,7 @@
 
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.folder import read_definition
-from cdc.derive.definition.problem import Problem
+from cdc.derive.sql.problem import Problem
 
 
 def definition(text: str, name: str = "marts.sales.sql") -> Definition:

@@ -1,6 +1,6 @@
 """Text is ordered by its bytes where its order matters."""
 
-from cdc.derive.definition.collation import text_ordered
+from cdc.derive.sql.collation import text_ordered
 from tests.unit.derive.definition.reading import definition
 
 QUERY = definition(

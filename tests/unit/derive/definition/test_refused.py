@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdc.derive.definition import refused
 from cdc.derive.definition.folder import read_definition
+from cdc.derive.sql import refused
 from cdc.errors import ErrorKind
 from tests.unit.derive.definition.reading import problem, problems
 

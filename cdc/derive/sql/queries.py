@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from cdc.derive.definition.place import Reporter
-from cdc.derive.definition.problem import Problem
+from cdc.derive.sql.place import Reporter
+from cdc.derive.sql.problem import Problem
 from cdc.source.predicate.parse import RESERVED, folded_name
 
 _OWN_PREFIX = "_cdc_"

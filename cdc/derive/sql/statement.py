@@ -4,9 +4,9 @@ import sqlglot
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from cdc.derive.definition.place import Reporter
-from cdc.derive.definition.problem import Problem
-from cdc.derive.definition.words import word_problems
+from cdc.derive.sql.place import Reporter
+from cdc.derive.sql.problem import Problem
+from cdc.derive.sql.words import word_problems
 
 _DIALECT = "postgres"
 LONGEST = 100_000

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from cdc.derive.definition import refused
+from cdc.derive.sql import refused
 
 Complaint = tuple[str, str]
 """A message and a remedy."""

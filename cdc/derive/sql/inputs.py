@@ -6,8 +6,8 @@ from typing import Final
 from sqlglot import exp
 
 from cdc.derive.definition.definition import Place
-from cdc.derive.definition.place import Reporter, start_of
-from cdc.derive.definition.problem import Problem
+from cdc.derive.sql.place import Reporter, start_of
+from cdc.derive.sql.problem import Problem
 from cdc.source.predicate.parse import folded_name
 from cdc.tables import TableId
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from sqlglot import ErrorLevel, exp
 
-from cdc.derive.definition import refused
-from cdc.derive.definition.allowed import NODES
-from cdc.derive.definition.expressions import complaint
-from cdc.derive.definition.place import Reporter
-from cdc.derive.definition.problem import Problem
-from cdc.derive.definition.queries import query_problems
-from cdc.derive.definition.windows import window_complaint
+from cdc.derive.sql import refused
+from cdc.derive.sql.allowed import NODES
+from cdc.derive.sql.expressions import complaint
+from cdc.derive.sql.place import Reporter
+from cdc.derive.sql.problem import Problem
+from cdc.derive.sql.queries import query_problems
+from cdc.derive.sql.windows import window_complaint
 
 _LISTED = "docs/reference/derived-sql.md lists what may be used"
 _REMEDIES: dict[type[exp.Expr], str] = {

@@ -7,9 +7,9 @@ from typing import Final
 
 from sqlglot import Token, TokenType
 
-from cdc.derive.definition import allowed, refused
-from cdc.derive.definition.place import Reporter
-from cdc.derive.definition.problem import Problem
+from cdc.derive.sql import allowed, refused
+from cdc.derive.sql.place import Reporter
+from cdc.derive.sql.problem import Problem
 
 _STRUCTURE: Final = frozenset(
     {

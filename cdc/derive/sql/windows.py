@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from cdc.derive.definition.expressions import Complaint
+from cdc.derive.sql.expressions import Complaint
 
 _IN_ORDER: Final = (
     exp.RowNumber,
