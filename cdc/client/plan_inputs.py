@@ -9,6 +9,7 @@ from deltalake import DeltaTable
 from cdc.capture.bootstrap import captured_by_connector
 from cdc.capture.change_captured import settings_for
 from cdc.capture.topic_specs import topic_specs
+from cdc.client.derived.at_source import refused_by_source
 from cdc.client.plan import LeftOut, Now, Plan, PlanFinding, Wanted, WantedTable, compare
 from cdc.config import Config
 from cdc.derive.definition.declared import declared
@@ -125,6 +126,7 @@ def _wanted(look: _Look) -> Wanted:
         refused=(
             *(_finding(other) for other in others if other.subject not in of_tables),
             *(_undefined(problem) for _, problem in definitions.problems),
+            *map(_undefined, refused_by_source(look.connection, definitions.definitions)),
         ),
         warned=tuple(map(_finding, filter(None, [clear_password(look.pipeline)]))),
     )

@@ -8,7 +8,7 @@ from cdc.derive.sql.allowed import ENTRIES, Group
 INTRODUCTION: Final = """\
 # SQL of derived tables
 
-Generated from `cdc/derive/definition/` by `python -m cdc.cli.reference docs/reference`; a test
+Generated from `cdc/derive/sql/` by `python -m cdc.cli.reference docs/reference`; a test
 compares. `tests/source/derive` evaluates every line of the first part in Postgres and in DuckDB, on
 NULL, NaN, the smallest and the largest values, 38 digits, times before 1970 and at the change of
 clocks, and text outside ASCII, and requires equal values.

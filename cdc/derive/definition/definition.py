@@ -3,11 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from cdc.derive.sql.problem import Place
 from cdc.tables import TableId
 
 Refresh = Literal["incremental", "auto", "full"]
-Place = tuple[int, int]
-"""A line and a column, both counted from 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 
-from cdc.derive.definition.definition import Definition, Place
-from cdc.derive.sql.problem import Problem
+from cdc.derive.definition.definition import Definition
+from cdc.derive.sql.problem import Place, Problem
 from cdc.tables import TableId
 
 

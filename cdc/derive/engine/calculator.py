@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from cdc.derive.engine.output_types import Output, stored_type
+from cdc.derive.sql.printing import GUARDED
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.values.sql_text import postgres_name, postgres_string
 from cdc.tables import TableId
@@ -111,6 +112,8 @@ def named(table: TableId) -> str:
 
 def _failed(error: duckdb.Error) -> CdcError:
     what = next((text for kind, text in FAILED if isinstance(error, kind)), type(error).__name__)
+    if isinstance(error, duckdb.InvalidInputException) and GUARDED in str(error):
+        _, _, what = str(error).partition(": ")  # our own words, without values
     return CdcError(
         ErrorKind.TABLE_STOPPED,
         f"its query failed: {what}",

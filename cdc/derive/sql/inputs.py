@@ -5,9 +5,8 @@ from typing import Final
 
 from sqlglot import exp
 
-from cdc.derive.definition.definition import Place
 from cdc.derive.sql.place import Reporter, start_of
-from cdc.derive.sql.problem import Problem
+from cdc.derive.sql.problem import Place, Problem
 from cdc.source.predicate.parse import folded_name
 from cdc.tables import TableId
 

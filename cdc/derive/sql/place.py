@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from cdc.derive.definition.definition import Place
-from cdc.derive.sql.problem import Problem
+from cdc.derive.sql.problem import Place, Problem
 
 
 class Reporter:

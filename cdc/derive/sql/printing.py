@@ -10,6 +10,8 @@ from typing import ClassVar, Final
 from sqlglot import exp
 from sqlglot.generators.postgres import PostgresGenerator
 
+GUARDED = "of a value of this type differs from Postgres"
+"""What the error of a guard says at run time."""
 Types = tuple[str, ...]
 """Prefixes of DuckDB's names of types."""
 
@@ -155,7 +157,7 @@ class _DuckPrinter(_Printer):
         ]
         if not tests:
             return text
-        what = f"{what} of a value of this type differs from Postgres: cast the value first"
+        what = f"{what} {GUARDED}: cast the value first"
         message = self.sql(exp.Literal.string(what))
         return f"(CASE WHEN {' AND '.join(tests)} THEN {text} ELSE ERROR({message}) END)"
 

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from cdc.errors import CdcError, ErrorKind
 
+Place = tuple[int, int]
+"""A line and a column, both counted from 1."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:

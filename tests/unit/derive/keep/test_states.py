@@ -5,6 +5,7 @@ from contextlib import closing
 import pytest
 from deltalake import DeltaTable
 
+from cdc.derive.definition.folder import read_definition
 from cdc.state.rebuild_requests import RebuildRequests
 from tests.unit.derive.orders import BIG, BY_WHO, one, order
 from tests.unit.derive.small_lake import SmallLake, defined, rows_of
@@ -154,3 +155,20 @@ def test_a_table_is_calculated_anew_when_somebody_asks(lake: SmallLake) -> None:
     assert rows_of(mended) == rows_of(first)
     assert not requests.is_asked(BY_WHO.table)
     assert after.version == mended.version > first.version
+
+
+def test_a_value_of_a_type_that_the_engines_treat_differently_stops_the_table(
+    lake: SmallLake,
+) -> None:
+    """The reason is ours and says what to do; it has no value of a row."""
+    text = "SELECT floor(id) AS whole FROM shop.orders"
+    floor, problems = read_definition("marts.floor.sql", "marts.floor.sql", text)
+    assert floor is not None, problems
+    lake.set(orders=[order(1, "a")], people=[])
+    with closing(lake.keep(floor)) as kept:
+        entry = one(kept, lake)
+
+    assert entry.reason == (
+        "its query failed: floor of a value of this type differs from Postgres: "
+        "cast the value first"
+    )
