@@ -44,7 +44,7 @@ ENTRIES: Final = (
         ("select", "SELECT x AS name FROM schema.table", "every output column has its own name"),
         ("distinct", "SELECT DISTINCT", ""),
         ("where", "WHERE", ""),
-        ("group", "GROUP BY expressions or positions", "not an alias of an output column"),
+        ("group", "GROUP BY expressions, positions or output columns", ""),
         ("having", "HAVING", ""),
         ("inner_join", "JOIN t ON ...", ""),
         ("left_join", "LEFT JOIN t ON ...", ""),

@@ -55,30 +55,18 @@ def _groups(report: Reporter, select: exp.Select) -> Iterator[Problem]:
 
 
 def _hidden(report: Reporter, select: exp.Select) -> Iterator[Problem]:
-    """An alias may hide an input's column in one engine and not in the other."""
-    aliases = {
-        folded_name(each.args["alias"]).lower(): each
-        for each in select.expressions
-        if isinstance(each, exp.Alias) and not _renames_nothing(each)
-    }
+    """A table's name may hide an input's column in one engine and not in the other.
+
+    An output's name does not: both engines look for an input's column first.
+    """
     sources = {name.lower() for name in _sources(select)}
     for column in _columns_of(select):
         if column.args.get("table") is not None:
             continue
         name = folded_name(column.this)
-        remedy = _QUALIFY.format(name=name)
-        if name.lower() in aliases:
-            what = f"{name} may be the output column or a column of an input"
-            yield report.on(column, what, f"{remedy}, or repeat the expression, or GROUP BY 1")
-        elif name.lower() in sources:
-            yield report.on(column, f"{name} is a table here, and may be a column", remedy)
-
-
-def _renames_nothing(alias: exp.Alias) -> bool:
-    column = alias.this
-    return isinstance(column, exp.Column) and (
-        folded_name(column.this) == folded_name(alias.args["alias"])
-    )
+        if name.lower() in sources:
+            what = f"{name} is a table here, and may be a column"
+            yield report.on(column, what, _QUALIFY.format(name=name))
 
 
 def _sources(select: exp.Select) -> Iterator[str]:

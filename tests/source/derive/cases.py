@@ -23,7 +23,11 @@ def _of_all(form: str, columns: str = "i n b d e f t dt ts tz o") -> tuple[str, 
 
 
 QUERIES: Final[dict[str, tuple[str, ...]]] = {
-    "select": ("SELECT id, n AS other, 'x' AS t FROM dialect.v",),
+    "select": (
+        "SELECT id, n AS other, 'x' AS t FROM dialect.v",
+        "SELECT id, i - 1 AS n, n AS m FROM dialect.v WHERE n < 3",
+        "SELECT id, -d AS d, row_number() OVER (ORDER BY d, id) AS r FROM dialect.v WHERE d < 9",
+    ),
     "distinct": _of_all("SELECT DISTINCT {0} AS x FROM dialect.v", "i n b d e t dt ts tz o"),
     "where": ("SELECT id FROM dialect.v WHERE n > 1", "SELECT id FROM dialect.v WHERE o"),
     "group": (
@@ -32,8 +36,15 @@ QUERIES: Final[dict[str, tuple[str, ...]]] = {
         "SELECT f, count(*) AS c FROM dialect.v WHERE id <> 2 GROUP BY f",
         "SELECT t || u AS tu, sum(d::numeric(38,2)) AS c FROM dialect.v GROUP BY t || u",
         "SELECT e::text AS x, count(*) AS c FROM dialect.v GROUP BY 1",
+        "SELECT o, sum(n) AS n FROM dialect.v GROUP BY o",
+        "SELECT n % 2 AS n, count(*) AS c FROM dialect.v GROUP BY n",
+        "SELECT o AS n, sum(n) AS o FROM dialect.v GROUP BY o",
+        "SELECT date_trunc('month', ts) AS mon, count(*) AS c FROM dialect.v GROUP BY mon",
     ),
-    "having": ("SELECT o, count(*) AS c FROM dialect.v GROUP BY o HAVING count(*) > 3",),
+    "having": (
+        "SELECT o AS n, sum(n) AS c FROM dialect.v GROUP BY o HAVING max(n) > 3",
+        "SELECT o, count(*) AS c FROM dialect.v GROUP BY o HAVING count(*) > 3",
+    ),
     "inner_join": ("SELECT v.id, w.id AS w FROM dialect.v JOIN dialect.w ON v.n = w.n",),
     "left_join": ("SELECT v.id, w.id AS w FROM dialect.v LEFT JOIN dialect.w ON v.t = w.t",),
     "right_join": ("SELECT v.id, w.id AS w FROM dialect.v RIGHT JOIN dialect.w ON v.n = w.n",),
