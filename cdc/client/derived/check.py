@@ -4,7 +4,7 @@ No server is asked, and Spark is not started. Before the first cut the types of 
 are not known, and only what the definitions say of themselves is checked.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cdc.config import Config
@@ -45,21 +45,23 @@ def check(config: Config) -> Checked:
     if row is None:
         tables = [CheckedTable(definition=one, outputs=()) for one in found.definitions]
         return Checked(tables=tables, problems=problems)
-    binder = _Binder(row, config.derived.memory_mb)
-    tables = list(binder.bound(found))
+    with calculator(config.derived.memory_mb) as database:
+        binder = _Binder(database, row)
+        tables = list(binder.bound(found))
     return Checked(tables=tables, problems=[*problems, *binder.problems])
 
 
 class _Binder:
     """Finds out the types of every definition's columns, and which definitions have none."""
 
-    def __init__(self, row: LedgerRow, memory_mb: int) -> None:
-        self._row, self._memory_mb = row, memory_mb
-        self._known: dict[TableId, Sequence[Output]] = {}
+    def __init__(self, database: Calculator, row: LedgerRow) -> None:
+        self._database, self._row = database, row
+        self._declared: set[TableId] = set()
         self.problems: list[Problem] = []
 
     def bound(self, found: Declared) -> Iterator[CheckedTable]:
         """Yield the definitions that fit their inputs."""
+        inputs = {table for one in found.definitions for table in one.inputs}
         for definition in found.definitions:
             try:
                 outputs = self._outputs(definition)
@@ -67,29 +69,22 @@ class _Binder:
                 problem = Problem(definition.file, 1, 1, error.message, error.remedy)
                 self.problems.append(problem)
             else:
-                self._known[definition.table] = outputs
+                if definition.table in inputs:
+                    self._declare_derived(definition.table, outputs)
                 yield CheckedTable(definition=definition, outputs=outputs)
 
     def _outputs(self, definition: Definition) -> list[Output]:
-        with calculator(self._memory_mb) as database:
-            declare(database, _inputs(definition, self._row, self._known))
-            for table in definition.inputs:
-                if table in self._known:
-                    _declare_derived(database, table, self._known[table])
-            return database.outputs(definition.duckdb)
+        entries = {t: self._row.entry(str(t)) for t in definition.inputs if t not in self._declared}
+        new = {
+            table: Input(entry.path, entry.version)
+            for table, entry in entries.items()
+            if entry is not None and entry.version >= 0
+        }
+        declare(self._database, new)
+        self._declared |= set(new)
+        return self._database.outputs(definition.duckdb)
 
-
-def _inputs(
-    definition: Definition, row: LedgerRow, known: Mapping[TableId, object]
-) -> dict[TableId, Input]:
-    entries = {t: row.entry(str(t)) for t in definition.inputs if t not in known}
-    return {
-        table: Input(entry.path, entry.version)
-        for table, entry in entries.items()
-        if entry is not None and entry.version >= 0
-    }
-
-
-def _declare_derived(database: Calculator, table: TableId, outputs: Sequence[Output]) -> None:
-    typed = ", ".join(f"CAST(NULL AS {one.type}) AS {one.quoted}" for one in outputs)
-    database.load(table, database.rows(f"SELECT {typed} LIMIT 0"))
+    def _declare_derived(self, table: TableId, outputs: Sequence[Output]) -> None:
+        typed = ", ".join(f"CAST(NULL AS {one.type}) AS {one.quoted}" for one in outputs)
+        self._database.load(table, self._database.rows(f"SELECT {typed} LIMIT 0"))
+        self._declared.add(table)
