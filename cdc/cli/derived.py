@@ -38,6 +38,12 @@ AtOption = Annotated[
     typer.Option("--at", metavar="CUT|LSN|TIME", help="The cut, by default the newest."),
 ]
 
+TimeoutOption = Annotated[
+    float,
+    typer.Option("--timeout", metavar="SECONDS", min=1, help="How long to wait for the cut."),
+]
+NameArgument = Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")]
+
 
 @derived.command("check")
 def check(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
@@ -65,7 +71,7 @@ def list_them(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False
 
 @derived.command("preview")
 def preview(
-    name: Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")],
+    name: NameArgument,
     at: AtOption = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The most rows.")] = 20,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -86,9 +92,7 @@ def verify(  # noqa: PLR0917 - the options of a command
     by_source: Annotated[
         bool, typer.Option("--source", help="Let the source calculate them, at a cut of now.")
     ] = False,
-    timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="How long to wait for it.")
-    ] = 300,
+    timeout: TimeoutOption = 300,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
@@ -104,10 +108,8 @@ def verify(  # noqa: PLR0917 - the options of a command
 
 @derived.command("rebuild")
 def rebuild(
-    name: Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")],
-    timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="How long to wait for it.")
-    ] = 300,
+    name: NameArgument,
+    timeout: TimeoutOption = 300,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
