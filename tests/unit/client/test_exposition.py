@@ -12,7 +12,7 @@ from cdc.client.status.status import OPERATIONS, Status
 from cdc.client.status.status_findings import findings
 from cdc.observe.stage_times import Histogram, StageTimes
 from cdc.state.pace import Pace
-from tests.unit.client.test_status_findings import table, well
+from tests.unit.client.test_status_findings import derived, table, well
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -51,6 +51,20 @@ def test_each_table_has_its_lag_and_its_events() -> None:
     assert value(found, "table_refused_total", table="a.b") == 2
     assert value(found, "table_events_total", table="a.b", operation="updates") == 11
     assert value(found, "table_events_total", table="a.b", operation="truncates") == 14
+
+
+def test_a_derived_table_has_its_state_and_its_distance_to_the_cut() -> None:
+    some = (
+        derived("stopped", "a reason", at_cut=3),
+        replace(derived("streaming"), table="marts.b"),
+    )
+
+    found = scraped(replace(well(), cut=5, derived=some))
+
+    assert value(found, "derived_well", table="marts.a") == 0
+    assert value(found, "derived_cuts_behind", table="marts.a") == 2
+    assert value(found, "derived_well", table="marts.b") == 1
+    assert value(found, "derived_cuts_behind", table="marts.b") == 0
 
 
 def test_what_is_not_known_is_left_out() -> None:

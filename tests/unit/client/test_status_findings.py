@@ -24,6 +24,7 @@ from cdc.client.status.status_findings import (
     live,
 )
 from cdc.errors import POLICY, ErrorKind
+from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.observe.hop_motion import Hop, Motion
 from cdc.stack.process.process import ProcessIdentity
 from cdc.stack.process.stack_report import StackReport
@@ -53,6 +54,12 @@ def table(state: str, reason: str = "") -> TableStatus:
         lag_offsets=0,
         lag_bytes=0,
         lag_seconds=0.0,
+    )
+
+
+def derived(state: str, reason: str = "", at_cut: int = 5) -> DerivedEntry:
+    return DerivedEntry(
+        table="marts.a", path="lake/marts/a", version=1, state=state, reason=reason, at_cut=at_cut
     )
 
 
@@ -204,6 +211,19 @@ def test_each_problem_is_one_finding_with_kind_and_remedy(case: str) -> None:
     assert words in found.what
     assert found.remedy
     assert exit_code([found]) == POLICY[kind].exit_code > 0
+
+
+@pytest.mark.parametrize("state", ["streaming", "lagging", "building", "degraded"])
+def test_a_derived_table_that_goes_on_is_no_problem(state: str) -> None:
+    """Where one of its inputs is degraded, that input is the finding."""
+    assert findings(replace(well(), derived=(derived(state, "a reason"),))) == []
+
+
+def test_a_derived_table_that_stopped_is_a_finding() -> None:
+    (found,) = findings(replace(well(), derived=(derived("stopped", "its query failed"),)))
+
+    assert found.kind is ErrorKind.TABLE_STOPPED
+    assert found.what == "marts.a, a derived table, is stopped: its query failed"
 
 
 @given(st.lists(st.sampled_from(list(CASES)), max_size=6))
