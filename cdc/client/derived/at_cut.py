@@ -71,7 +71,7 @@ def calculated(config: Config, definition: Definition, row: LedgerRow) -> Iterat
     """Give a database that has the inputs of the definition at the cut."""
     inputs = {table: _input(table, row) for table in definition.inputs}
     with calculator(config.derived.memory_mb) as database:
-        load(database, inputs, definition.duckdb)
+        load(database, inputs, definition)
         yield database
 
 

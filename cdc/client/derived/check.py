@@ -12,6 +12,7 @@ from cdc.derive.definition.declared import Declared, declared
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator, calculator
 from cdc.derive.engine.inputs import Input, declare
+from cdc.derive.engine.matches import find_matches
 from cdc.derive.engine.output_types import Output
 from cdc.derive.sql.problem import Problem
 from cdc.errors import CdcError
@@ -82,6 +83,9 @@ class _Binder:
         }
         declare(self._database, new)
         self._declared |= set(new)
+        if definition.pattern is not None:
+            (table,) = definition.inputs
+            find_matches(self._database, table, definition.pattern, ())
         return self._database.outputs(definition.duckdb)
 
     def _declare_derived(self, table: TableId, outputs: Sequence[Output]) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from sqlglot import exp
 
 from cdc.derive.definition.definition import Definition
-from cdc.derive.definition.front_matter import FrontMatter, front_matter
+from cdc.derive.definition.front_matter import FrontMatter, front_matter, key_problems
+from cdc.derive.definition.pattern_definition import pattern_definition
 from cdc.derive.sql import printing
 from cdc.derive.sql.columns import columns, key_of_groups
 from cdc.derive.sql.inputs import inputs
@@ -55,6 +56,9 @@ def read_definition(file: str, name: str, text: str) -> Read:
         return None, [Problem(file, 1, 1, "the file's name names no table", remedy)]
     front, problems = front_matter(file, text)
     report = Reporter(file, text)
+    if front.kind == "pattern":
+        definition, wrong = pattern_definition(report, table, front, text)
+        return (None if problems else definition), sorted([*problems, *wrong])
     query, unread = statement(report, text)
     problems += unread
     if query is None:
@@ -79,7 +83,7 @@ def table_of(name: str) -> TableId | None:
 def _definition(report: Reporter, table: TableId, front: FrontMatter, query: exp.Query) -> Read:
     names, problems = columns(report, query)
     places, wrong = inputs(report, query)
-    problems += [*wrong, *_key_problems(report.file, front, names)]
+    problems += [*wrong, *key_problems(report.file, front, names)]
     if problems:
         return None, sorted(problems)
     normal = normalized(query)
@@ -98,14 +102,3 @@ def _definition(report: Reporter, table: TableId, front: FrontMatter, query: exp
         hash=sha256(json.dumps([text, key]).encode()).hexdigest(),
         places=tuple(places.values()),
     ), []
-
-
-def _key_problems(file: str, front: FrontMatter, names: tuple[str, ...]) -> list[Problem]:
-    problems = [
-        Problem(file, 1, 1, f"key: {name} is no output column", f"use one of {', '.join(names)}")
-        for name in front.key
-        if name not in names
-    ]
-    if len(set(front.key)) < len(front.key):
-        problems.append(Problem(file, 1, 1, "key: a column is given twice", "keep one of them"))
-    return problems

@@ -1,18 +1,30 @@
 """Read the YAML front matter in the first comment of a definition."""
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from cdc.derive.definition.definition import Refresh
+from cdc.derive.pattern.pattern import Bounds
 from cdc.derive.sql.problem import Problem
 
-LATER: Final = ("changes", "emit", "kind", "late", "within")
+PARTITION_ROWS: Final = 100_000
+MOST_PARTITION_ROWS: Final = 1_000_000
+_OF_PATTERNS: Final = ("within", "max_partition_rows")
+_DURATION: Final = re.compile(r"(?P<n>[0-9]{1,9}) (?P<unit>second|minute|hour|day)s?")
+_MICROSECONDS: Final = {
+    "second": 10**6,
+    "minute": 60 * 10**6,
+    "hour": 3600 * 10**6,
+    "day": 86400 * 10**6,
+}
+LATER: Final = ("changes", "emit", "late")
 """Keys that definitions will have, but do not have yet."""
 _COMMENT: Final = re.compile(
     r"\s*/\*[ \t]*---[ \t]*\n(?P<yaml>.*?)^[ \t]*---\s*\*/", re.DOTALL | re.MULTILINE
@@ -28,6 +40,25 @@ class FrontMatter(BaseModel):
     doc: str = ""
     refresh: Refresh = "incremental"
     key: list[str] = Field(default=[], min_length=1)
+    kind: Literal["view", "pattern"] = "view"
+    within: str | None = None
+    max_partition_rows: int | None = Field(default=None, ge=1, le=MOST_PARTITION_ROWS)
+
+    @field_validator("within")
+    @classmethod
+    def _is_duration(cls, text: str | None) -> str | None:
+        if text is not None and not _DURATION.fullmatch(text):
+            raise ValueError("write a number of seconds, minutes, hours or days: 10 minutes")
+        return text
+
+    @property
+    def bounds(self) -> Bounds:
+        """Return how far a match may reach."""
+        duration = _DURATION.fullmatch(self.within or "")
+        return Bounds(
+            within=int(duration["n"]) * _MICROSECONDS[duration["unit"]] if duration else None,
+            most_rows=self.max_partition_rows or PARTITION_ROWS,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +72,10 @@ class _Place:
 
 
 def front_matter(file: str, text: str) -> tuple[FrontMatter, list[Problem]]:
-    """Return the front matter of a file's text; the defaults if it has none or has problems."""
+    """Return the front matter of a file's text; the defaults if it has none or has problems.
+
+    With problems in other keys it still has its kind, so that the rest of the text can be checked.
+    """
     found = _COMMENT.match(text)
     if found is None:
         return FrontMatter(), _not_closed(file, text)
@@ -62,9 +96,26 @@ def _checked(place: _Place, node: yaml.Node, raw: object) -> tuple[FrontMatter, 
     if twice:
         return FrontMatter(), twice
     try:
-        return FrontMatter.model_validate(raw), []
+        front = FrontMatter.model_validate(raw)
     except ValidationError as error:
-        return FrontMatter(), [_explain(place, node, each) for each in error.errors()]
+        is_pattern = isinstance(raw, dict) and raw.get("kind") == "pattern"
+        front = FrontMatter(kind="pattern" if is_pattern else "view")
+        return front, [_explain(place, node, each) for each in error.errors()]
+    return front, list(_of_patterns(place, node, front))
+
+
+def _of_patterns(place: _Place, node: yaml.MappingNode, front: FrontMatter) -> Iterator[Problem]:
+    """Yield the problems of the keys that patterns have, and need."""
+    given = [name for name in _OF_PATTERNS if getattr(front, name) is not None]
+    if front.kind == "pattern" and not given:
+        mark = _mark(node, "kind")
+        what = "a pattern without within has no end"
+        remedy = "write within: 10 minutes, or max_partition_rows: 10000"
+        yield place.problem(mark.line, mark.column, what, remedy)
+    for name in given if front.kind != "pattern" else ():
+        mark = _mark(node, name)
+        what = f"{name} is a key of patterns only"
+        yield place.problem(mark.line, mark.column, what, "remove it, or write kind: pattern")
 
 
 def _not_closed(file: str, text: str) -> list[Problem]:
@@ -98,11 +149,15 @@ def _twice(place: _Place, node: yaml.MappingNode) -> list[Problem]:
 
 def _explain(place: _Place, node: yaml.MappingNode, error: ErrorDetails) -> Problem:
     name = str(error["loc"][0])
-    mark = next(
-        (key.start_mark for key, _ in node.value if str(key.value) == name), node.start_mark
-    )
+    mark = _mark(node, name)
     message, remedy = _message(name, error)
     return place.problem(mark.line, mark.column, message, remedy)
+
+
+def _mark(node: yaml.MappingNode, name: str) -> yaml.Mark:
+    """Return where a key is."""
+    marks = (key.start_mark for key, _ in node.value if str(key.value) == name)
+    return next(marks, node.start_mark)
 
 
 def _message(name: str, error: ErrorDetails) -> tuple[str, str]:
@@ -112,5 +167,17 @@ def _message(name: str, error: ErrorDetails) -> tuple[str, str]:
         near = get_close_matches(name, FrontMatter.model_fields, n=1)
         keys = ", ".join(FrontMatter.model_fields)
         return f"unknown key {name}", f"did you mean {near[0]}?" if near else f"keys are {keys}"
-    text = error["msg"]
+    text = error["msg"].removeprefix("Value error, ")
     return f"{name}: {text[:1].lower()}{text[1:]}", "correct the value"
+
+
+def key_problems(file: str, front: FrontMatter, names: Sequence[str]) -> list[Problem]:
+    """Return what is wrong with the key, given the names of the output columns."""
+    problems = [
+        Problem(file, 1, 1, f"key: {name} is no output column", f"use one of {', '.join(names)}")
+        for name in front.key
+        if name not in names
+    ]
+    if len(set(front.key)) < len(front.key):
+        problems.append(Problem(file, 1, 1, "key: a column is given twice", "keep one of them"))
+    return problems

@@ -19,6 +19,14 @@ def inlined(definition: Definition, known: Mapping[TableId, Definition]) -> str:
     return tree.sql("postgres")
 
 
+def pattern_in(definition: Definition, known: Mapping[TableId, Definition]) -> TableId | None:
+    """Return the pattern that the query is or reads, for which it cannot be written."""
+    if definition.pattern is not None:
+        return definition.table
+    below = (pattern_in(known[table], known) for table in definition.inputs if table in known)
+    return next((table for table in below if table is not None), None)
+
+
 def _alias(table: exp.Table) -> exp.TableAlias:
     name = exp.to_identifier(table.alias_or_name, quoted=True)
     return exp.TableAlias(this=name)

@@ -53,8 +53,15 @@ class Calculator:
 
     def keep(self, name: str, rows: pa.RecordBatchReader | pa.Table) -> None:
         """Create a table with these rows under a quoted name."""
+        self._given(f"CREATE TABLE {name} AS SELECT * FROM {_GIVEN}", rows)  # noqa: S608 - our names
+
+    def add(self, name: str, rows: pa.RecordBatchReader | pa.Table) -> None:
+        """Insert rows of the same columns into a table that was created."""
+        self._given(f"INSERT INTO {name} BY NAME SELECT * FROM {_GIVEN}", rows)  # noqa: S608
+
+    def _given(self, statement: str, rows: pa.RecordBatchReader | pa.Table) -> None:
         self.connection.register(_GIVEN, rows)
-        self._execute(f"CREATE TABLE {name} AS SELECT * FROM {_GIVEN}")  # noqa: S608 - our names
+        self._execute(statement)
         self.connection.unregister(_GIVEN)
 
     def outputs(self, query: str) -> list[Output]:
@@ -63,13 +70,15 @@ class Calculator:
         Raises CONFIG with the engine's words, which are about the query only, for a query that
         does not fit the tables, and for a type that the lake cannot hold.
         """
+        return [Output(name, stored_type(name, kind)) for name, kind in self.types(query)]
+
+    def types(self, query: str) -> list[tuple[str, str]]:
+        """Return the columns of a query and their types in DuckDB's words, as ``outputs`` does."""
         try:
             described = self.connection.execute(f"DESCRIBE {query}").fetchall()
         except duckdb.Error as error:
             raise _unfit(error) from None
-        return [
-            Output(str(name), stored_type(str(name), str(kind))) for name, kind, *_ in described
-        ]
+        return [(str(name), str(kind)) for name, kind, *_ in described]
 
     def run(self, statement: str) -> None:
         """Run a statement without a result."""

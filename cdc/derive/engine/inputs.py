@@ -1,5 +1,6 @@
 """Reads the inputs of a query from the lake, each at the version of one cut."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -7,9 +8,12 @@ from typing import Final
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
+from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator
+from cdc.derive.engine.matches import find_matches
 from cdc.events.values.sql_text import fusion_name
 from cdc.lake.table.open_version import open_version
+from cdc.lake.table.positions import KEY_PROPERTY
 from cdc.tables import TableId
 
 OWN: Final = "_cdc_"
@@ -28,12 +32,22 @@ class Input:
         return open_version(self.path, self.version)
 
 
-def load(calculator: Calculator, inputs: Mapping[TableId, Input], query: str) -> None:
-    """Read the columns that the query may name, of every input."""
+def load(calculator: Calculator, inputs: Mapping[TableId, Input], definition: Definition) -> None:
+    """Read the columns that the definition may name, of every input, and find its matches.
+
+    Afterwards its query can be calculated.
+    """
     for table, one in inputs.items():
         opened = one.open()
-        names = used_columns(opened, query)
+        key, pattern = key_of(opened), definition.pattern
+        if pattern is None:
+            calculator.load(table, rows(opened, used_columns(opened, definition.duckdb)))
+            continue
+        needed = [definition.duckdb, *pattern.columns]
+        needed += map(fusion_name, [*pattern.partition, *pattern.order, *key])
+        names = used_columns(opened, " ".join(needed)) if key else columns(opened)
         calculator.load(table, rows(opened, names))
+        find_matches(calculator, table, pattern, key or names)
 
 
 def declare(calculator: Calculator, inputs: Mapping[TableId, Input]) -> None:
@@ -41,6 +55,12 @@ def declare(calculator: Calculator, inputs: Mapping[TableId, Input]) -> None:
     for table, one in inputs.items():
         opened = one.open()
         calculator.load(table, rows(opened, columns(opened), "LIMIT 0"))
+
+
+def key_of(table: DeltaTable) -> list[str]:
+    """Return the key of a captured table; empty if it has none, or is derived."""
+    key: list[str] = json.loads(table.metadata().configuration.get(KEY_PROPERTY, "[]"))
+    return key
 
 
 def row_count(table: DeltaTable) -> int:

@@ -10,7 +10,7 @@ from typing import Final
 from cdc.derive.pattern.nodes import Choice, Node, Repeat, Sequence, Variable, may_be_empty
 
 _TOKEN: Final = re.compile(
-    r"\s*(?:(?P<name>[^\W\d]\w*)"
+    r"\s*(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<count>\{\s*(?P<least>[0-9]{0,4})\s*(?P<comma>,?)\s*(?P<most>[0-9]{0,4})\s*\})"
     r"|(?P<sign>[()|*+?]))"
 )

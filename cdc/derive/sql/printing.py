@@ -178,11 +178,11 @@ def _is_of(text: str, types: Types) -> str:
     return f"REGEXP_MATCHES(TYPEOF({text}), '^({pattern})')"
 
 
-def postgres(tree: exp.Query) -> str:
-    """Return the query for Postgres."""
+def postgres(tree: exp.Expr) -> str:
+    """Return the query or expression for Postgres."""
     return _Printer(dialect="postgres", comments=False).generate(tree)
 
 
-def duckdb(tree: exp.Query) -> str:
-    """Return the query for DuckDB, with guards."""
+def duckdb(tree: exp.Expr) -> str:
+    """Return the query or expression for DuckDB, with guards."""
     return _DuckPrinter(dialect="postgres", comments=False).generate(tree)

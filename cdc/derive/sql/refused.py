@@ -65,7 +65,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     "grouping": "use UNION ALL of several GROUP BY",
     "cube": "use UNION ALL of several GROUP BY",
     "rollup": "use UNION ALL of several GROUP BY",
-    "match_recognize": "patterns are not supported yet",
+    "match_recognize": "write kind: pattern into the front matter",
 }
 """The remedy for functions, by name."""
 

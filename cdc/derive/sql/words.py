@@ -1,6 +1,6 @@
 """Check the words of a definition: functions and reserved words, each at its exact place."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Final
@@ -28,13 +28,18 @@ _BEFORE_STAR: Final = frozenset(
 )
 
 
-def word_problems(report: Reporter, tokens: list[Token]) -> list[Problem]:
-    """Return the problems that single words show."""
-    problems = [*_calls(report, tokens), *_words(report, tokens), *_stars(report, tokens)]
+def word_problems(
+    report: Reporter, tokens: Sequence[Token], more: Collection[str] = ()
+) -> list[Problem]:
+    """Return the problems that single words show; ``more`` functions are known."""
+    calls = _calls(report, tokens, allowed.FUNCTIONS.union(more))
+    problems = [*calls, *_words(report, tokens), *_stars(report, tokens)]
     return sorted(set(problems))
 
 
-def _calls(report: Reporter, tokens: list[Token]) -> Iterator[Problem]:
+def _calls(
+    report: Reporter, tokens: Sequence[Token], functions: Collection[str]
+) -> Iterator[Problem]:
     named: set[int] = set()  # by WITH and AS
     for token, following in pairwise(tokens):
         if token.text.lower() in _NAMING:
@@ -47,7 +52,7 @@ def _calls(report: Reporter, tokens: list[Token]) -> Iterator[Problem]:
         name = token.text.lower()
         if name in refused.FUNCTIONS:
             yield report.at(token.start, f"{name}() is refused", refused.FUNCTIONS[name])
-        elif name not in allowed.FUNCTIONS | _STRUCTURE | refused.WORDS.keys():
+        elif name not in {*functions, *_STRUCTURE, *refused.WORDS}:
             yield report.at(token.start, f"unknown function {name}()", _nearest(name))
 
 
@@ -57,7 +62,7 @@ def _nearest(name: str) -> str:
     return f"did you mean {near[0]}()? {listed}" if near else listed
 
 
-def _words(report: Reporter, tokens: list[Token]) -> Iterator[Problem]:
+def _words(report: Reporter, tokens: Sequence[Token]) -> Iterator[Problem]:
     before = [None, *tokens]
     for previous, token in zip(before, tokens, strict=False):
         word = token.text.lower()
@@ -70,7 +75,7 @@ def _words(report: Reporter, tokens: list[Token]) -> Iterator[Problem]:
             yield report.at(token.start, "WITH RECURSIVE is refused", refused.RECURSIVE)
 
 
-def _stars(report: Reporter, tokens: list[Token]) -> Iterator[Problem]:
+def _stars(report: Reporter, tokens: Sequence[Token]) -> Iterator[Problem]:
     for previous, token in pairwise(tokens):
         if token.token_type is TokenType.STAR and previous.token_type in _BEFORE_STAR:
             yield report.at(token.start, "SELECT * is refused", refused.STAR)

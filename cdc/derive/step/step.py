@@ -58,7 +58,7 @@ def bring(
     _refuse_large(definition, inputs, limits)
     stored = None if anew else _stored(path, mark.definition)
     with calculator(limits.memory_mb, limits.scratch) as database:
-        load(database, inputs, definition.duckdb)
+        load(database, inputs, definition)
         found = _difference(database, definition, stored)
     if stored is not None and not len(found.changes):
         return _step(stored.version(), found)
