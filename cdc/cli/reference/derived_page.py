@@ -2,13 +2,14 @@
 
 from typing import Final
 
+from cdc.derive.pattern.forms import CLAUSES, VALUES
 from cdc.derive.sql import refused
 from cdc.derive.sql.allowed import ENTRIES, Group
 
 INTRODUCTION: Final = """\
 # SQL of derived tables
 
-Generated from `cdc/derive/sql/` by `python -m cdc.cli.reference docs/reference`; a test
+Generated from `cdc/derive/` by `python -m cdc.cli.reference docs/reference`; a test
 compares. `tests/source/derive` evaluates every line of the first part in Postgres and in DuckDB, on
 NULL, NaN, the smallest and the largest values, 38 digits, times before 1970 and at the change of
 clocks, and text outside ASCII, and requires equal values.
@@ -17,6 +18,22 @@ A definition is one SELECT as Postgres spells it. Tables are written `schema.tab
 Postgres itself refuses, because of its types for instance, may be accepted here: try it in psql.
 Where the lake would have to answer differently because of a value's type, the table stops with the
 name of the function.
+"""
+PATTERNS: Final = """\
+## Patterns
+
+A definition of `kind: pattern` is one `SELECT * FROM schema.table MATCH_RECOGNIZE (...)` with these
+clauses, in this order. Its columns are those of `PARTITION BY` and the measures.
+
+| clause | remark |
+|---|---|
+"""
+OF_MATCHES: Final = """
+These may be written in `DEFINE`, where a match reaches up to the current row, and in `MEASURES`,
+where it is complete.
+
+| value | remark |
+|---|---|
 """
 REFUSED: Final = """\
 ## Refused
@@ -30,8 +47,16 @@ Everything that is not listed above is refused, with its place. These have remed
 
 def derived_sql() -> str:
     """Return the page of what a definition may use, and what is refused."""
-    parts = [INTRODUCTION, *(_allowed(group) for group in Group), REFUSED + _refused()]
-    return "\n".join(parts)
+    allowed = (_allowed(group) for group in Group)
+    return "\n".join([INTRODUCTION, *allowed, _patterns(), REFUSED + _refused()])
+
+
+def _patterns() -> str:
+    clauses, values = (
+        "".join(f"| {_code(form)} | {_cell(remark)} |\n" for form, remark in forms)
+        for forms in (CLAUSES, VALUES)
+    )
+    return PATTERNS + clauses + OF_MATCHES + values
 
 
 def _allowed(group: Group) -> str:

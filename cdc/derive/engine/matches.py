@@ -13,6 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from cdc.derive.engine.calculator import Calculator, named
+from cdc.derive.pattern.beginning import beginning
 from cdc.derive.pattern.evaluation import Evaluator, Kind
 from cdc.derive.pattern.matcher import Budget, Matcher
 from cdc.derive.pattern.measures import MATCH, MATCHES, ROW, ROWS, VARIABLE
@@ -108,6 +109,7 @@ def _matcher(pattern: Pattern, kinds: Sequence[Kind]) -> Matcher:
         remembers=bool(pattern.slots),
         skip=pattern.skip,
         target=pattern.target,
+        begins=beginning(pattern.program, dict(pattern.conditions)),
         within=pattern.bounds.within,
     )
 

@@ -73,6 +73,7 @@ class Matcher:
     remembers: bool  # whether a condition looks at the match so far
     skip: Skip = Skip.PAST_LAST_ROW
     target: str = ""  # the variable to skip to
+    begins: Callable[[Row], bool] = lambda _: True  # whether a row may be the first of a match
     within: int | None = None  # how long a match lasts at most, from its first row to its last
 
     def matches(
@@ -87,6 +88,9 @@ class Matcher:
         search = _Search(self, rows, budget)
         at = 0
         while at < len(rows):
+            if not self.begins(rows[at]):
+                at += 1
+                continue
             end = len(rows)
             if self.within is not None and times is not None:
                 end = bisect_right(times, times[at] + self.within, at)

@@ -9,9 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from cdc.derive.definition.definition import Definition
+from cdc.lake.table.positions import KEY_PROPERTY
 from cdc.state.rebuild_requests import RebuildRequests
+from cdc.tables import TableId
+from tests.test_layers import ROOT
 from tests.unit.derive.definition.reading import definition
 from tests.unit.derive.orders import one
 from tests.unit.derive.small_lake import SmallLake, rows_of
@@ -29,7 +33,7 @@ TWELVE = datetime(2024, 1, 31, 12, tzinfo=UTC)
 FRAUD = """\
 /* ---
 kind: pattern
-doc: A test payment, then large ones abroad.
+doc: A test payment, then at least two large ones abroad, within ten minutes.
 within: 10 minutes
 --- */
 SELECT * FROM shop.payments MATCH_RECOGNIZE (
@@ -151,3 +155,26 @@ def test_a_row_without_time_is_in_no_match_and_null_is_a_partition(lake: SmallLa
     nobody = [{**paid(i, i, "ABC"[i], str(9 + i)), "card_id": None} for i in range(3)]
 
     assert at_each_cut(lake, ABC, [*rows, *nobody]) == [[(None, 0, 1, 2)]]
+
+
+def test_the_key_decides_before_other_columns(tmp_path: Path) -> None:
+    """Hazard 27: what a row says beside its key puts it nowhere else among its equals in time."""
+    fields = [PAYMENTS.field(name) for name in ("country", "card_id", "paid_at", "amount", "id")]
+    lake = SmallLake(tmp_path, {"payments": pa.schema(fields)})
+    rows = [paid(3, 1, "A"), paid(2, 1, "B"), paid(1, 1, "C", "10")]
+    lake.set(payments=rows)
+    with closing(lake.keep(pattern(ABC))) as kept:
+        without = one(kept, lake)
+        table = DeltaTable(lake.path(TableId("shop", "payments")))
+        table.alter.set_table_properties({KEY_PROPERTY: '["id"]'}, raise_if_not_exists=False)
+        keyed = one(kept, lake)
+        lake.set(payments=[{**row, "id": 4 - row["id"]} for row in rows])
+        turned = one(kept, lake)
+
+    assert rows_of(without) == [(1, 3, 2, 1)]
+    assert rows_of(keyed) == []
+    assert rows_of(turned) == [(1, 1, 2, 3)]
+
+
+def test_the_example_of_the_documentation_is_the_one_that_is_tested() -> None:
+    assert FRAUD in (ROOT / "docs" / "derived-tables.md").read_text()
