@@ -4,22 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import mutated
-from tests.mutants.commits import COMMITS
-from tests.mutants.derived import DERIVED
-from tests.mutants.masked import MASKED
+from tests.mutants.__main__ import ALL, mutated
 from tests.mutants.mutant import Mutant
-from tests.mutants.mutants import MUTANTS
-from tests.mutants.objects import OBJECTS
-from tests.mutants.planted import PLANTED
-from tests.mutants.snapshots import SNAPSHOTS
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize(
     "mutant",
-    [*MUTANTS, *PLANTED, *COMMITS, *OBJECTS, *SNAPSHOTS, *MASKED, *DERIVED],
+    ALL,
     ids=lambda mutant: mutant.name,
 )
 def test_a_mutant_is_another_program(mutant: Mutant) -> None:

@@ -6,12 +6,13 @@ first, and each is tested as a whole, every row with its own condition.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cdc.derive.pattern.matcher import Skip
 from cdc.derive.pattern.nodes import Choice, Node, Repeat, Variable
 from cdc.derive.pattern.nodes import Sequence as Parts
 
-Rows = Sequence[tuple[int | None, ...]]
+Rows = Sequence[tuple[Any, ...]]
 Taken = Sequence[tuple[str, int]]
 """The rows of a match so far: the variable and the position of each, the current one last."""
 Holds = Callable[[Rows, Taken], bool]

@@ -76,9 +76,9 @@ def read(condition: str) -> ReadPattern:
 
 
 def table(column: str) -> pa.Table:
-    """Return rows in which every value follows every other."""
+    """Return rows in which every value follows every other; the first one is not NULL."""
     kind, values = VALUES[column]
-    rows = [value for pair in product(values, values) for value in pair]
+    rows = [value for pair in product(values, values) for value in pair][::-1]
     return pa.table({"n": pa.array(range(len(rows)), pa.int64()), column: pa.array(rows, kind)})
 
 

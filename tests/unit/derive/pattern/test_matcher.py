@@ -26,7 +26,8 @@ SLOTS = (
 
 
 def last_a(rows: by_hand.Rows, taken: by_hand.Taken) -> int | None:
-    return next((rows[i][0] for name, i in reversed(taken) if name == "a"), None)
+    found: int | None = next((rows[i][0] for name, i in reversed(taken) if name == "a"), None)
+    return found
 
 
 def values(rows: by_hand.Rows, taken: by_hand.Taken, of: str | None = None) -> list[int]:
@@ -35,7 +36,8 @@ def values(rows: by_hand.Rows, taken: by_hand.Taken, of: str | None = None) -> l
 
 
 def now(rows: by_hand.Rows, taken: by_hand.Taken) -> int | None:
-    return rows[taken[-1][1]][0]
+    found: int | None = rows[taken[-1][1]][0]
+    return found
 
 
 def less(one: object, other: object) -> bool:
