@@ -1,10 +1,12 @@
 """Measures and conditions over the rows of a match have the values and types of SQL."""
 
+from datetime import date
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
+from cdc.derive.engine import matches as matches_module
 from cdc.derive.engine.calculator import calculator
 from cdc.derive.engine.matches import find_matches
 from cdc.tables import TableId
@@ -119,3 +121,31 @@ def test_a_condition_sees_the_last_row_of_another_variable() -> None:
     define = "a AS k = 'a', b AS b.n - a.n < 3, c AS c.n > last(b.n) AND prev(b.n, 1) = 2"
 
     assert calculated("a.n AS a, b.n AS b, c.n AS c", define) == [(1, 3, 4)]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3])
+def test_a_partition_may_be_read_and_written_in_several_chunks(
+    monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(matches_module, "_CHUNK", chunk)
+    define = "y AS y.n - prev(y.n) = 1 OR prev(y.n) IS NULL"
+
+    found = calculated("first(n) AS a, last(n) AS z, count(*) AS n", define, "y{2} z")
+
+    assert found == [(1, 3, 3), (2, 4, 3), (3, 5, 3), (4, 6, 3)]
+    assert calculated("a.n AS a, c.n AS c") == [(1, 5)]
+
+
+@pytest.mark.parametrize(("days", "found"), [(1, []), (2, [(3,)]), (3, [(3,)])])
+def test_dates_may_bound_a_match_too(days: int, found: list[tuple[int]]) -> None:
+    text = (
+        "SELECT * FROM s.t MATCH_RECOGNIZE (ORDER BY day MEASURES count(*) AS n "
+        "PATTERN (x{3}) DEFINE x AS n > 0)"
+    )
+    read = read_text(text, within=days * 86_400_000_000)
+    dates = [date(1969, 12, 31), date(1970, 1, 1), date(1970, 1, 2)]
+    with calculator(64) as database:
+        database.load(TABLE, pa.table({"day": dates, "n": [1, 2, 3]}))
+        find_matches(database, TABLE, read.pattern, ["n"])
+
+        assert database.values(read.duckdb) == found
