@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.mutants.commits import COMMITS
 from tests.mutants.derived import DERIVED
+from tests.mutants.event_windows import EVENT_WINDOWS
 from tests.mutants.masked import MASKED
 from tests.mutants.mutant import Mutant
 from tests.mutants.mutants import MUTANTS
@@ -24,7 +25,7 @@ from tests.mutants.objects import OBJECTS
 from tests.mutants.planted import PLANTED
 from tests.mutants.snapshots import SNAPSHOTS
 
-ALL = (*MUTANTS, *PLANTED, *COMMITS, *OBJECTS, *SNAPSHOTS, *MASKED, *DERIVED)
+ALL = (*MUTANTS, *PLANTED, *COMMITS, *OBJECTS, *SNAPSHOTS, *MASKED, *DERIVED, *EVENT_WINDOWS)
 ROOT = Path(__file__).resolve().parents[2]
 ASIDE = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
 TEXT_TEST = "tests/unit/harness/test_mutants.py"  # fails for every mutant

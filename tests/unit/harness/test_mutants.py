@@ -7,6 +7,7 @@ import pytest
 from tests.mutants.__main__ import mutated
 from tests.mutants.commits import COMMITS
 from tests.mutants.derived import DERIVED
+from tests.mutants.event_windows import EVENT_WINDOWS
 from tests.mutants.masked import MASKED
 from tests.mutants.mutant import Mutant
 from tests.mutants.mutants import MUTANTS
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.mark.parametrize(
     "mutant",
-    [*MUTANTS, *PLANTED, *COMMITS, *OBJECTS, *SNAPSHOTS, *MASKED, *DERIVED],
+    [*MUTANTS, *PLANTED, *COMMITS, *OBJECTS, *SNAPSHOTS, *MASKED, *DERIVED, *EVENT_WINDOWS],
     ids=lambda mutant: mutant.name,
 )
 def test_a_mutant_is_another_program(mutant: Mutant) -> None:
