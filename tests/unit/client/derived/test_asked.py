@@ -153,7 +153,10 @@ def test_a_flagged_table_is_not_called_equal(asked: Asked) -> None:
 
     (verdict,) = asked.json("verify", expect=1)["tables"]
 
-    assert "does not equal its query at cut 1" in verdict["reason"]
+    assert verdict["reason"] == (
+        "marts.by_who equals its query at cut 1, but over rows that differ: "
+        "its input shop.orders is stopped: a reason"
+    )
 
 
 def test_an_invalid_definition_stops_its_table_and_those_over_it(asked: Asked) -> None:
