@@ -26,19 +26,24 @@ class Mark:
     epoch: int
     lsn: int | None
     inputs: Mapping[str, int] = field(default_factory=dict)  # table -> version
+    columns: Mapping[str, str] = field(default_factory=dict)  # name -> type in DuckDB's words
 
     def properties(self) -> CommitProperties:
         """Return the mark as properties of a commit."""
         text = json.dumps({MARK: 1, "derived": 1, **asdict(self)})
         return CommitProperties(custom_metadata={USER_METADATA: text})
 
+    def is_of(self, table: DeltaTable) -> bool:
+        """Return whether the table's rows are of the same definition, with the same types.
 
-def definition_of(table: DeltaTable) -> str | None:
-    """Return the hash of the definition of the table's rows; None if the commit is not ours."""
-    try:
-        facts = json.loads(str(table.history(1)[0].get(USER_METADATA)))
-    except ValueError:
-        return None
-    if not isinstance(facts, dict) or facts.get("derived") != 1:
-        return None
-    return str(facts["definition"])
+        A table whose newest commit is somebody else's has rows of no definition.
+        """
+        try:
+            facts = json.loads(str(table.history(1)[0].get(USER_METADATA)))
+        except ValueError:
+            return False
+        ours = isinstance(facts, dict) and facts.get("derived") == 1
+        return ours and (facts["definition"], list(facts["columns"].items())) == (
+            self.definition,
+            list(self.columns.items()),
+        )

@@ -45,6 +45,14 @@ class SmallLake:
             data = pa.Table.from_pylist([{**row, "_cdc_offset": 1} for row in values], schema)
             write_deltalake(self.path(TableId("shop", name)), data, mode="overwrite")
 
+    def widen(self, **rows: Values) -> None:
+        """Set the rows, and the schema as it is now, in one version."""
+        for name, values in rows.items():
+            schema = self.schemas[name].append(pa.field("_cdc_offset", pa.int64()))
+            data = pa.Table.from_pylist([{**row, "_cdc_offset": 1} for row in values], schema)
+            path = self.path(TableId("shop", name))
+            write_deltalake(path, data, mode="overwrite", schema_mode="overwrite")
+
     def row(self) -> LedgerRow:
         """Return the row of the next cut."""
         self.cut += 1
@@ -113,3 +121,10 @@ def rows_of(entry: DerivedEntry) -> list[tuple[Any, ...]]:
     listed = ", ".join(f'"{name}"' for name in names)
     found = QueryBuilder().register("t", table).execute(f"SELECT {listed} FROM t").read_all()
     return sorted((tuple(row.values()) for row in pa.table(found).to_pylist()), key=repr)
+
+
+def type_of(entry: DerivedEntry, column: str) -> str:
+    """Return Delta's type of a column at the entry's version."""
+    fields = DeltaTable(entry.path, version=entry.version).schema().fields
+    (found,) = (field.type for field in fields if field.name == column)
+    return str(getattr(found, "type", found))

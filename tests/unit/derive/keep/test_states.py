@@ -2,13 +2,14 @@
 
 from contextlib import closing
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from cdc.derive.definition.folder import read_definition
 from cdc.state.rebuild_requests import RebuildRequests
-from tests.unit.derive.orders import BIG, BY_WHO, one, order
-from tests.unit.derive.small_lake import SmallLake, defined, rows_of
+from tests.unit.derive.orders import BIG, BY_WHO, ORDERS, one, order
+from tests.unit.derive.small_lake import SmallLake, defined, rows_of, type_of
 
 
 def test_a_changed_definition_replaces_the_rows_in_one_commit(lake: SmallLake) -> None:
@@ -172,3 +173,35 @@ def test_a_value_of_a_type_that_the_engines_treat_differently_stops_the_table(
         "its query failed: floor of a value of this type differs from Postgres: "
         "cast the value first"
     )
+
+
+def test_a_table_follows_when_a_column_of_an_input_becomes_wider(lake: SmallLake) -> None:
+    """Hazard 42: its rows read alike, but the next one needs the new type."""
+    ids = defined("ids", 'SELECT id FROM "shop"."orders"', "shop.orders")
+    lake.schemas = {**lake.schemas, "orders": ORDERS.set(0, pa.field("id", pa.int32()))}
+    lake.set(orders=[order(1, "a")], people=[])
+    with closing(lake.keep(ids)) as kept:
+        before = one(kept, lake)
+        lake.schemas = {**lake.schemas, "orders": ORDERS}
+        lake.widen(orders=[order(1, "a")])
+        after = one(kept, lake)
+        lake.set(orders=[order(BIG, "a")])
+        large = one(kept, lake)
+
+    assert [type_of(entry, "id") for entry in (before, after, large)] == ["integer", "long", "long"]
+    assert (rows_of(before), rows_of(after), rows_of(large)) == ([(1,)], [(1,)], [(BIG,)])
+
+
+def test_a_table_stops_when_a_column_that_it_uses_is_gone(lake: SmallLake) -> None:
+    """Hazard 42; a column that it does not use may go."""
+    ids = defined("ids", 'SELECT id FROM "shop"."orders"', "shop.orders")
+    lake.set(orders=[order(1, "a")], people=[])
+    with closing(lake.keep(BY_WHO, ids)) as kept:
+        before, _ = kept.entries(lake.row())
+        lake.schemas = {**lake.schemas, "orders": ORDERS.remove(2)}
+        lake.widen(orders=[{"id": 2, "who": "a"}])
+        stopped, other = kept.entries(lake.row())
+
+    assert (stopped.state, stopped.version) == ("stopped", before.version)
+    assert 'column "amount" not found' in stopped.reason
+    assert (other.state, rows_of(other)) == ("streaming", [(2,)])
