@@ -7,7 +7,7 @@ upkeep repeats it.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from deltalake import CommitProperties, DeltaTable
 
@@ -38,12 +38,22 @@ class Mark:
 
         A table whose newest commit is somebody else's has rows of no definition.
         """
-        try:
-            facts = json.loads(str(table.history(1)[0].get(USER_METADATA)))
-        except ValueError:
-            return False
-        ours = isinstance(facts, dict) and facts.get("derived") == 1
-        return ours and (facts["definition"], list(facts["columns"].items())) == (
+        facts = _facts(table)
+        return bool(facts) and (facts["definition"], list(facts["columns"].items())) == (
             self.definition,
             list(self.columns.items()),
         )
+
+
+def is_derived(table: DeltaTable) -> bool:
+    """Return whether the table's newest commit is one of a derived table."""
+    return bool(_facts(table))
+
+
+def _facts(table: DeltaTable) -> dict[str, Any]:
+    """Return what the newest commit's mark says; nothing if it is somebody else's commit."""
+    try:
+        facts = json.loads(str(table.history(1)[0].get(USER_METADATA)))
+    except ValueError:
+        return {}
+    return facts if isinstance(facts, dict) and facts.get("derived") == 1 else {}

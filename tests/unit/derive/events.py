@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.folder import read_definition
 from cdc.lake.records.derived_entry import DerivedEntry
-from cdc.state.rebuild_requests import RebuildRequests
+from cdc.state.derived_requests import rebuilds
 from tests.unit.derive.orders import one
 from tests.unit.derive.small_lake import SmallLake, rows_of
 
@@ -68,7 +68,7 @@ def entries(lake: SmallLake, query: str, *cuts: Sequence[Event]) -> list[Derived
         for events in cuts:
             lake.set(events=[row(event) for event in events])
             found.append(one(kept, lake))
-        RebuildRequests(lake.folder).ask(definition.table)
+        rebuilds(lake.folder).ask(definition.table)
         rebuilt = one(kept, lake)
     assert [entry.state for entry in (*found, rebuilt)] == ["streaming"] * (len(cuts) + 1)
     assert rows_of(rebuilt) == rows_of(found[-1])

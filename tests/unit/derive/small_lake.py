@@ -14,7 +14,7 @@ from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.derive.step.step import Limits
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow, TableEntry
-from cdc.state.rebuild_requests import RebuildRequests
+from cdc.state.derived_requests import pauses, rebuilds
 from cdc.tables import TableId
 
 PATIENT = 60.0  # seconds; a cut waits for its tables
@@ -92,7 +92,8 @@ class SmallLake:
             self.path,
             self.limits(full_rows),
             last=last,
-            rebuilds=RebuildRequests(self.folder),
+            rebuilds=rebuilds(self.folder),
+            pauses=pauses(self.folder),
             seconds=seconds,
         )
 

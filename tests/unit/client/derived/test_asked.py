@@ -172,3 +172,42 @@ def test_an_invalid_definition_stops_its_table_and_those_over_it(asked: Asked) -
     assert "marts.by_who.sql:1:" in found["marts.by_who"].reason
     assert "its input marts.by_who is refused" in found["marts.rich"].reason
     assert "stopped" in asked.run("list")
+
+
+def test_a_table_is_paused_and_resumed(asked: Asked) -> None:
+    asked.define(by_who=BY_WHO)
+    asked.publish(5)
+    asked.run("pause", "marts.by_who")
+    (paused,) = asked.publish(6).derived
+    asked.run("resume", "marts.by_who")
+    (resumed,) = asked.publish(6).derived
+
+    assert (paused.state, paused.at_cut, resumed.state) == ("lagging", 1, "streaming")
+    with pytest.raises(CdcError, match="is not paused"):
+        asked.run("resume", "marts.by_who")
+
+
+def test_only_a_table_that_is_derived_no_more_can_be_dropped(asked: Asked) -> None:
+    asked.define(by_who=BY_WHO)
+    asked.publish(5)
+    path = asked.folder / "lake" / "marts" / "by_who"
+
+    def refused(name: str, *more: str) -> str:
+        with pytest.raises(CdcError) as error:
+            asked.run("drop", name, *more)
+        assert path.exists()
+        return error.value.message
+
+    confirmed = ("--confirm", "marts.by_who")
+    assert "is not confirmed" in refused("marts.by_who")
+    assert "is defined in" in refused("marts.by_who", *confirmed)
+    (asked.folder / "derived" / "marts.by_who.sql").unlink()
+    assert refused("marts.by_who", *confirmed) == "the newest cut has marts.by_who"
+    assert "has shop.orders" in refused("shop.orders", "--confirm", "shop.orders")
+    asked.publish(6)
+    assert "no derived table" in refused("marts.other", "--confirm", "marts.other")
+
+    asked.run("drop", "marts.by_who", *confirmed)
+
+    assert not DeltaTable.is_deltatable(str(path))
+    assert not list(path.glob("*"))

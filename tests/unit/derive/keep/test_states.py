@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable
 
 from cdc.derive.definition.folder import read_definition
-from cdc.state.rebuild_requests import RebuildRequests
+from cdc.state.derived_requests import pauses, rebuilds
 from tests.unit.derive.orders import BIG, BY_WHO, ORDERS, one, order
 from tests.unit.derive.small_lake import SmallLake, defined, rows_of, type_of
 
@@ -145,7 +145,7 @@ def test_somebody_else_s_rows_are_replaced(lake: SmallLake) -> None:
 def test_a_table_is_calculated_anew_when_somebody_asks(lake: SmallLake) -> None:
     """Its digests say that nothing differs, but a value does; no input has changed."""
     lake.set(orders=[order(1, "a")], people=[])
-    requests = RebuildRequests(lake.folder)
+    requests = rebuilds(lake.folder)
     with closing(lake.keep(BY_WHO)) as kept:
         first = one(kept, lake)
         DeltaTable(first.path).update({"n": "7"})
@@ -205,3 +205,25 @@ def test_a_table_stops_when_a_column_that_it_uses_is_gone(lake: SmallLake) -> No
     assert (stopped.state, stopped.version) == ("stopped", before.version)
     assert 'column "amount" not found' in stopped.reason
     assert (other.state, rows_of(other)) == ("streaming", [(2,)])
+
+
+def test_a_paused_table_and_those_over_it_stay_at_their_cut(lake: SmallLake) -> None:
+    top = defined("top", 'SELECT max(n) AS most FROM "marts"."by_who"', "marts.by_who")
+    with closing(lake.keep(BY_WHO, top)) as kept:
+        lake.set(orders=[order(1, "a")], people=[])
+        first = kept.entries(lake.row())
+        pauses(lake.folder).ask(BY_WHO.table)
+        lake.set(orders=[order(1, "b")])
+        paused = kept.entries(lake.row())
+        pauses(lake.folder).done(BY_WHO.table)
+        resumed = kept.entries(lake.row())
+
+    assert [(entry.state, entry.at_cut, entry.version) for entry in paused] == [
+        ("lagging", 1, entry.version) for entry in first
+    ]
+    assert [entry.reason for entry in paused] == [
+        "it is paused",
+        "its input marts.by_who is at cut 1",
+    ]
+    assert [(entry.state, entry.at_cut) for entry in resumed] == [("streaming", 3)] * 2
+    assert [row[0] for row in rows_of(resumed[0])] == ["b"]
