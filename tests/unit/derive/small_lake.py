@@ -34,9 +34,9 @@ class SmallLake:
     def path(self, table: TableId) -> str:
         return f"{self.folder}/lake/{table.schema}/{table.name}"
 
-    def limits(self, full_rows: int = 1000) -> Limits:
+    def limits(self, full_rows: int = 1000, kept_hours: int = 1) -> Limits:
         scratch = self.folder / "scratch"
-        return Limits(memory_mb=256, full_rows=full_rows, kept_hours=1, scratch=scratch)
+        return Limits(memory_mb=256, full_rows=full_rows, kept_hours=kept_hours, scratch=scratch)
 
     def set(self, **rows: Values) -> None:
         """Make tables of the schema ``shop`` hold these rows, in a version of their own."""
@@ -86,11 +86,12 @@ class SmallLake:
         last: Sequence[DerivedEntry] = (),
         seconds: float = PATIENT,
         full_rows: int = 1000,
+        kept_hours: int = 1,
     ) -> DerivedTables:
         return DerivedTables(
             definitions,
             self.path,
-            self.limits(full_rows),
+            self.limits(full_rows, kept_hours),
             last=last,
             rebuilds=rebuilds(self.folder),
             pauses=pauses(self.folder),
