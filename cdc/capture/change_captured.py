@@ -21,7 +21,7 @@ from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector import worker_rest
 from cdc.source.connector.connector_start import await_running, reconfigure
 from cdc.source.connector.converter_masks import refuse_new_salt, refuse_renamed
-from cdc.source.connector.settings import configured_tables, settings
+from cdc.source.connector.settings import FIRST, SNAPSHOT_MODE, configured_tables, settings
 from cdc.source.notes.baseline import note_baseline
 from cdc.source.server import slot
 from cdc.source.server.connection import Connection, connect, identifier, translated
@@ -31,7 +31,7 @@ from cdc.source.setup.prepare import prepare, publication_tables
 from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId
 
-_OF_THE_CHAIN: Final = (worker_rest.PLACEHOLDER, "snapshot.mode")
+_OF_THE_CHAIN: Final = (worker_rest.PLACEHOLDER, SNAPSHOT_MODE, FIRST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ COMMANDS: Final = {
     "replay": "Rebuild one table from the log or from Kafka, in place or at another path.",
     "rebuild": "Rebuild every table from the log or from Kafka.",
     "verify": "Compare every row and value of source and lake at one cut.",
-    "derived": "Check, list, preview, verify and rebuild tables derived from the captured ones.",
+    "derived": "Check, list, preview, verify, rebuild, pause and drop derived tables.",
     "operations": "List the operations, show one in detail, or follow it to its end.",
     "pause": "Pause an operation at its next safe point.",
     "resume": "Resume a paused operation.",

@@ -1,4 +1,4 @@
-"""``wal2lake derived`` checks, lists, previews, verifies and rebuilds the derived tables."""
+"""``wal2lake derived``: everything that operators do with derived tables."""
 
 import json
 from collections.abc import Sequence
@@ -13,18 +13,21 @@ from rich.text import Text
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.cli.show.derived_tables import listing, preview_facts, preview_table, verdicts
 from cdc.cli.show.wait_line import wait_line
+from cdc.client.derived.at_cut import definitions, one_of, published_row
 from cdc.client.derived.at_cut import preview as preview_of
-from cdc.client.derived.at_cut import published_row
 from cdc.client.derived.check import Checked, CheckedTable
 from cdc.client.derived.check import check as check_all
+from cdc.client.derived.drop import drop as drop_of
 from cdc.client.derived.rebuild import rebuild as rebuild_of
 from cdc.client.derived.verify import DerivedReport, verify_by_source, verify_locally
 from cdc.config import Config, load
 from cdc.errors import POLICY, CdcError, ErrorKind
+from cdc.state.derived_requests import pauses
 from cdc.state.pipeline import resolve
+from cdc.tables import TableId
 
 derived = typer.Typer(
-    help="Check, list, preview, verify and rebuild the tables derived from the captured ones. "
+    help="Check, list, preview, verify, rebuild, pause and drop derived tables. "
     "Each command takes --config FILE and has its own --help: wal2lake derived check --help.",
     no_args_is_help=True,
     add_completion=False,
@@ -120,6 +123,45 @@ def rebuild(
         print(json.dumps(asdict(entry)))
     else:
         print(f"{name}: {entry.rows:,} rows, version {entry.version}, at cut {entry.at_cut}")
+
+
+@derived.command("pause")
+def pause(name: NameArgument, config: ConfigOption = DEFAULT_CONFIG) -> None:
+    """Leave a table at its cut; readers are told that it lags, as are those of tables over it."""
+    loaded = load(config)
+    table = one_of(definitions(loaded, published_row(loaded, None)), name).table
+    pauses(loaded.state_dir).ask(table)
+    print(f"{name} is paused from the next cut on")
+
+
+@derived.command("resume")
+def resume(name: NameArgument, config: ConfigOption = DEFAULT_CONFIG) -> None:
+    """Let a paused table go on, in one step to the next cut."""
+    requests, table = pauses(load(config).state_dir), TableId.parse(name)
+    if not requests.is_asked(table):
+        raise CdcError(
+            ErrorKind.CONFIG, f"{name} is not paused", remedy="see wal2lake derived list"
+        )
+    requests.done(table)
+    print(f"{name} goes on at the next cut")
+
+
+@derived.command("drop")
+def drop(
+    name: NameArgument,
+    confirm: Annotated[
+        str, typer.Option("--confirm", metavar="TABLE", help="Repeat the name.")
+    ] = "",
+    config: ConfigOption = DEFAULT_CONFIG,
+) -> None:
+    """Delete what the lake has of a table whose definition is gone."""
+    if confirm != name:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"dropping {name} is not confirmed; nothing was changed",
+            remedy=f"add --confirm {name}",
+        )
+    print(f"deleted {drop_of(load(config), name)}")
 
 
 def _report(

@@ -35,6 +35,8 @@ def sync(
 ) -> Synced:
     """Wait for a cut that holds every commit made before the call, with all tables following.
 
+    Derived tables hold them too, unless they are stopped or without rows.
+
     ``timeout`` is in seconds. ``tell`` is called with the lake's LSN (None before the first cut)
     and the LSN waited for. Raises TIMEOUT with a diagnosis in the detail, TABLE_STOPPED for a table
     that is stopped or degraded, and CHAIN_BROKEN when this source is not the one that the lake
@@ -51,7 +53,7 @@ def sync(
         barrier.touch(connection, uuid.uuid4().hex)
     row = wait_for_cut(
         ledger,
-        lambda row: row.reaches(lsn, epochs.number(epoch)) and not _waits(row),
+        Goal(lsn, epochs.number(epoch)).is_reached,
         after=last.cut if last else 0,
         timeout=timeout,
         tell=lambda row: tell(row.lsn if row else None, lsn),
@@ -65,6 +67,23 @@ def sync(
         )
     _refuse_stopped(row)
     return Synced(lsn=lsn, cut=row)
+
+
+class Goal:
+    """Finds the first cut from which everything up to an LSN can be read, in order of the cuts."""
+
+    def __init__(self, lsn: int, epoch: int) -> None:
+        self._lsn, self._epoch = lsn, epoch
+        self._first: int | None = None  # the first cut that has it in the captured tables
+
+    def is_reached(self, row: LedgerRow) -> bool:
+        """Return whether the cut is one; a derived table may be late, but has to have it too."""
+        if self._first is None and row.reaches(self._lsn, self._epoch):
+            self._first = row.cut
+        if self._first is None or _waits(row):
+            return False
+        late = TableState.LAGGING.value
+        return all(one.at_cut >= self._first for one in row.derived if one.state == late)
 
 
 def _waits(row: LedgerRow) -> bool:

@@ -36,6 +36,7 @@ GROUP BY a.owner
 @pytest.fixture(scope="module")
 def derived(installation: Installation) -> Iterator[Installation]:
     """Define the tables while everything runs; take them out again."""
+    installation.run("sync", "--timeout", "900")  # the first snapshot is over
     file = installation.folder / "wal2lake.yaml"
     written = yaml.safe_load(file.read_text())
     # A cut waits for them on any machine: what happens otherwise is tested without servers.

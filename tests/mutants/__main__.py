@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.mutants.commits import COMMITS
 from tests.mutants.derived import DERIVED
 from tests.mutants.derived_patterns import DERIVED_PATTERNS
+from tests.mutants.event_windows import EVENT_WINDOWS
 from tests.mutants.masked import MASKED
 from tests.mutants.mutant import Mutant
 from tests.mutants.mutants import MUTANTS
@@ -34,6 +35,7 @@ ALL = (
     *MASKED,
     *DERIVED,
     *DERIVED_PATTERNS,
+    *EVENT_WINDOWS,
 )
 ROOT = Path(__file__).resolve().parents[2]
 ASIDE = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")

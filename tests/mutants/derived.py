@@ -40,8 +40,16 @@ DERIVED: Final = (
     Mutant(
         name="derived: rows of another definition are taken for its own",
         file="cdc/derive/step/step.py",
-        old="table is not None and definition_of(table) == definition else",
+        old="table is not None and mark.is_of(table) else",
         new="table is not None else",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="derived: a column keeps the type that its input had",
+        file="cdc/derive/step/step.py",
+        old="        mark = replace(mark, columns={output.name: output.type "
+        "for output in outputs})\n",
+        new="",
         tests=_KEPT,
     ),
     Mutant(

@@ -11,8 +11,8 @@ from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.source.server import barrier
 from cdc.source.server.connection import connect
+from cdc.state.derived_requests import rebuilds
 from cdc.state.pipeline import Pipeline
-from cdc.state.rebuild_requests import RebuildRequests
 from cdc.tables import TableState
 
 
@@ -29,7 +29,7 @@ def rebuild(
     last = published_row(config, None)
     table = one_of(definitions(config, last), name).table
     before = _entry(last, str(table))
-    requests = RebuildRequests(config.state_dir)
+    requests = rebuilds(config.state_dir)
     requests.ask(table)
     with connect(pipeline.endpoints.source_url) as connection:
         barrier.touch(connection, uuid.uuid4().hex)  # an idle source would bring no cut

@@ -73,7 +73,9 @@ def flagged(entries: Iterable[Entry]) -> list[Entry]:
 
 def warning(entry: Entry, cut: int) -> str:
     """Return a warning for readers of a flagged table."""
-    what = WHAT_IT_SHOWS.get(entry.state, entry.state)
     reason = f": {entry.reason}" if entry.reason else ""
+    if isinstance(entry, DerivedEntry) and entry.state == TableState.DEGRADED.value:
+        return f"{entry.table} equals its query at cut {cut}, but over rows that differ{reason}"
+    what = WHAT_IT_SHOWS.get(entry.state, entry.state)
     equal = "its query" if isinstance(entry, DerivedEntry) else "the source"
     return f"{entry.table} does not equal {equal} at cut {cut}: {what}{reason}"

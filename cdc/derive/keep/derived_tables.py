@@ -36,8 +36,8 @@ class _Try:
     failure: str = ""
 
 
-class Rebuilds(Protocol):
-    """Knows which tables somebody asked to calculate anew."""
+class Requests(Protocol):
+    """Knows of which tables somebody asked something."""
 
     def is_asked(self, table: TableId) -> bool: ...
     def done(self, table: TableId) -> None: ...
@@ -55,21 +55,22 @@ class DerivedTables:
         last: Iterable[DerivedEntry],
         refused: Iterable[DerivedEntry] = (),
         digests: Mapping[str, str] | None = None,
-        rebuilds: Rebuilds | None = None,
+        rebuilds: Requests,
+        pauses: Requests,
         seconds: float,
     ) -> None:
         """Keep tables in the order of the definitions, in which each comes after its inputs.
 
         ``last`` are the entries of the newest cut, and ``refused`` those of definitions that are
-        not valid. ``digests`` tell one set of definitions from another, and ``rebuilds`` which
-        tables are to be calculated anew. A cut waits for so many
+        not valid. ``digests`` tell one set of definitions from another. ``rebuilds`` are the tables
+        to calculate anew, ``pauses`` those to leave where they are. A cut waits for so many
         ``seconds``.
         """
         self._definitions = list(definitions)
         self._path_of, self._limits, self._seconds = path_of, limits, seconds
         self._refused = tuple(refused)
         self.digests = digests or {}
-        self._rebuilds = rebuilds
+        self._rebuilds, self._pauses = rebuilds, pauses
         names = {str(definition.table) for definition in self._definitions}
         self._entries = {entry.table: entry for entry in last if entry.table in names}
         self._tried: dict[TableId, _Try] = {}
@@ -119,11 +120,13 @@ class DerivedTables:
     def _brought(self, definition: Definition, row: LedgerRow) -> DerivedEntry:
         before = self._entries.get(str(definition.table)) or self._none_yet(definition)
         inputs = inputs_at(definition, row, self._entries)
+        if self._pauses.is_asked(definition.table):
+            inputs = replace(inputs, missing="it is paused")
         if inputs.missing:
             state = TableState.BUILDING if before.version < 0 else TableState.LAGGING
             return replace(before, state=state.value, reason=inputs.missing)
         tried = self._tried.get(definition.table)
-        anew = self._rebuilds is not None and self._rebuilds.is_asked(definition.table)
+        anew = self._rebuilds.is_asked(definition.table)
         if tried is None or tried.inputs != inputs.at or anew:
             before, tried = self._calculated(definition, inputs, row, before, anew=anew)
         if tried.failure:
@@ -151,7 +154,7 @@ class DerivedTables:
         except Exception as error:  # noqa: BLE001 - no captured table may stop for it
             logger.warning("derived table stops", table=name, trace=traceback_of(error))
             return before, _Try(inputs.at, type(error).__name__)
-        if anew and self._rebuilds is not None:
+        if anew:
             self._rebuilds.done(definition.table)
         tried = self._tried[definition.table] = _Try(inputs.at, failure)
         return before, tried

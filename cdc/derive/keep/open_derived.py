@@ -10,7 +10,7 @@ from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.derive.step.step import Limits
 from cdc.lake.layout import table_path
 from cdc.lake.records.derived_entry import DerivedEntry
-from cdc.state.rebuild_requests import RebuildRequests
+from cdc.state.derived_requests import pauses, rebuilds
 from cdc.tables import TableId, TableState
 
 
@@ -32,7 +32,8 @@ def open_derived(
             for table, reason in _reasons(found).items()
         ],
         digests=found.digests,
-        rebuilds=RebuildRequests(config.state_dir),
+        rebuilds=rebuilds(config.state_dir),
+        pauses=pauses(config.state_dir),
         seconds=config.derived.seconds,
     )
 

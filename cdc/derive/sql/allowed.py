@@ -10,6 +10,8 @@ from typing import Final
 
 from sqlglot import exp
 
+from cdc.derive.sql.event_window import ARGUMENT
+
 
 class Group(Enum):
     """The headings under which the reference page lists the entries."""
@@ -19,6 +21,7 @@ class Group(Enum):
     FUNCTION = "Functions"
     AGGREGATE = "Aggregates"
     WINDOW = "Window functions"
+    TIME = "Windows of event time"
     TYPE = "Types of `CAST(x AS ...)` and `x::...`"
 
 
@@ -123,7 +126,7 @@ ENTRIES: Final = (
     ),
     *_entries(
         Group.WINDOW,
-        ("over", "sum(a) OVER (PARTITION BY b ORDER BY c)", "sum, count, min, max; no frame"),
+        ("over", "sum(a) OVER (PARTITION BY b ORDER BY c)", "sum, count, min, max"),
         ("row_number", "row_number() OVER (... ORDER BY a)", "the order must be total"),
         ("rank", "rank() OVER (... ORDER BY a)", ""),
         ("dense_rank", "dense_rank() OVER (... ORDER BY a)", ""),
@@ -132,6 +135,29 @@ ENTRIES: Final = (
         ("first_value", "first_value(a) OVER (... ORDER BY b)", "the order must be total"),
         ("last_value", "last_value(a) OVER (... ORDER BY b)", "the order must be total"),
         ("nulls", "ORDER BY a DESC NULLS LAST", "NULL is the largest by default"),
+        (
+            "range",
+            "OVER (ORDER BY ts RANGE BETWEEN INTERVAL '1 hour' PRECEDING AND CURRENT ROW)",
+            "sum, count, min, max; one column in the order",
+        ),
+    ),
+    *_entries(
+        Group.TIME,
+        (
+            "tumble",
+            "FROM tumble(schema.table, ts, INTERVAL '1 hour')",
+            "an origin may follow: TIMESTAMP '2024-01-01'",
+        ),
+        (
+            "hop",
+            "FROM hop(schema.table, ts, INTERVAL '5 minutes', INTERVAL '1 hour')",
+            "the slide, then the size, which is 1 to 100 times the slide; an origin may follow",
+        ),
+        (
+            "sessions",
+            "FROM sessions(schema.table, ts, INTERVAL '30 minutes', key)",
+            "the gap that still belongs to a session; no key, or several",
+        ),
     ),
     *_entries(
         Group.TYPE,
@@ -156,6 +182,7 @@ FUNCTIONS: Final = frozenset(
     | AGGREGATES
     | RANKS
     | NEIGHBOURS
+    | {entry.name for entry in ENTRIES if entry.group is Group.TIME}
     | {"cast", "ceiling"}
 )
 """The names that may be written before a parenthesis."""
@@ -172,7 +199,7 @@ NODES: Final[dict[type[exp.Expr], str]] = {
     exp.TableAlias: _THIS,
     exp.Subquery: "this alias",
     exp.From: _THIS,
-    exp.Table: "this db alias",
+    exp.Table: f"this db alias {ARGUMENT}",
     exp.Join: "this side kind on using",
     exp.Where: _THIS,
     exp.Group: "expressions",
@@ -239,7 +266,8 @@ NODES: Final[dict[type[exp.Expr], str]] = {
     exp.LogicalAnd: _THIS,
     exp.LogicalOr: _THIS,
     exp.Filter: "this expression",
-    exp.Window: "this partition_by order over",
+    exp.Window: "this partition_by order spec over",
+    exp.WindowSpec: "kind start start_side end end_side",
     exp.Order: "expressions",
     exp.Ordered: "this desc nulls_first",
     exp.RowNumber: "",

@@ -20,7 +20,7 @@ def inputs(report: Reporter, query: exp.Query) -> tuple[dict[TableId, Place], li
     for table in sorted(query.find_all(exp.Table), key=start_of):
         name = _name(table)
         if name is not None:
-            found.setdefault(name, report.place(start_of(table)))
+            found.setdefault(name, report.place(start_of(table.args["db"])))
         elif not _is_cte(table):
             problems.append(_unqualified(report, table))
     if len(found) > MOST_INPUTS:

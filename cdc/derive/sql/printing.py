@@ -10,6 +10,10 @@ from typing import ClassVar, Final
 from sqlglot import exp
 from sqlglot.generators.postgres import PostgresGenerator
 
+from cdc.derive.sql.event_window import ARGUMENT
+from cdc.derive.sql.event_window_printing import ROW, Spelling, printed
+from cdc.events.values.sql_text import postgres_name
+
 GUARDED = "of a value of this type differs from Postgres"
 """What the error of a guard says at run time."""
 Types = tuple[str, ...]
@@ -56,6 +60,21 @@ class _Printer(PostgresGenerator):
         unit = str(expression.args["unit"].name).upper().removesuffix("S")
         return f"INTERVAL '{expression.this.name}' {unit}"
 
+    def table_sql(self, expression: exp.Table, sep: str = " AS ") -> str:
+        window = expression.args.get(ARGUMENT)
+        if window is None:
+            return super().table_sql(expression, sep)
+        table = f"{self.sql(expression, 'db')}.{self.sql(expression, 'this')}"
+        spelling = Spelling(self._microseconds, self._interval)
+        query = printed(window, table, spelling)
+        return f"{query}{sep}{postgres_name(expression.alias_or_name)}"
+
+    def _microseconds(self, time: str) -> str:
+        return f"CAST(EXTRACT(EPOCH FROM {ROW}.{postgres_name(time)}) * 1000000 AS BIGINT)"
+
+    def _interval(self, microseconds: str) -> str:
+        return f"{microseconds} * INTERVAL '1 MICROSECOND'"
+
     def trim_sql(self, expression: exp.Trim) -> str:
         return f"TRIM(BOTH ' ' FROM {self.sql(expression, 'this')})"
 
@@ -77,6 +96,14 @@ class _DuckPrinter(_Printer):
     """Print what DuckDB answers as Postgres does."""
 
     guards = True
+
+    def _microseconds(self, time: str) -> str:
+        name = postgres_name(time)
+        column = exp.column(exp.to_identifier(time, quoted=True), table=ROW.strip('"'), quoted=True)
+        return self._guarded(f"EPOCH_US({ROW}.{name})", column, _TIMES, "a window of event time")
+
+    def _interval(self, microseconds: str) -> str:
+        return f"TO_MICROSECONDS({microseconds})"
 
     def literal_sql(self, expression: exp.Literal) -> str:
         """Give an integer its type: in DuckDB it would take that of its neighbour."""

@@ -23,7 +23,7 @@ def query_problems(report: Reporter, query: exp.Query) -> Iterator[Problem]:
     for subquery in query.find_all(exp.Subquery):
         yield from _subquery(report, subquery)
     for column in query.find_all(exp.Column):
-        yield from _column(report, column)
+        yield from column_problems(report, column)
 
 
 def _joins(report: Reporter, select: exp.Select) -> Iterator[Problem]:
@@ -110,7 +110,8 @@ def _subquery(report: Reporter, subquery: exp.Subquery) -> Iterator[Problem]:
         yield report.on(subquery, "a subquery as a value has several columns", "select one")
 
 
-def _column(report: Reporter, column: exp.Column) -> Iterator[Problem]:
+def column_problems(report: Reporter, column: exp.Column) -> Iterator[Problem]:
+    """Yield the problems of a column's name."""
     if isinstance(column.this, exp.Identifier):
         yield from _named(report, column.this)
         name = folded_name(column.this)

@@ -10,9 +10,11 @@ _CASE: Final = (
 )
 _ORDERED: Final = "keep one row per element, and collect them where they are read"
 _LIMIT: Final = "rank with row_number() OVER (ORDER BY ...) in a subquery, and filter by the rank"
-_LATER: Final = "windows of time are not supported yet: use date_trunc"
 _PATTERN: Final = "use LIKE with a constant pattern"
-_FRAME: Final = "leave the frame out: it reaches from the first row to the current one and its ties"
+_FRAME: Final = (
+    "leave the frame out: it reaches from the first row to the current one and its ties; or write "
+    "ORDER BY ts RANGE BETWEEN INTERVAL '1 hour' PRECEDING AND CURRENT ROW"
+)
 
 FUNCTIONS: Final[dict[str, str]] = {
     "now": _CLOCK,
@@ -44,7 +46,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     "to_date": "use ::date",
     "to_timestamp": "use ::timestamptz",
     "to_number": "use ::numeric(p, s)",
-    "date_bin": "use date_trunc",
+    "date_bin": "use tumble in FROM, or date_trunc",
     "ltrim": "use trim, which removes spaces at both ends",
     "rtrim": "use trim, which removes spaces at both ends",
     "btrim": "use trim, which removes spaces at both ends",
@@ -56,9 +58,6 @@ FUNCTIONS: Final[dict[str, str]] = {
     "nth_value": "rank the rows in a subquery, and filter by the rank",
     "generate_series": "keep the series as a table of the source",
     "unnest": "keep the elements as rows of the source",
-    "tumble": _LATER,
-    "hop": _LATER,
-    "sessions": _LATER,
     "row": "compare the columns one by one",
     "any": "use IN",
     "some": "use IN",
@@ -109,7 +108,7 @@ SHOWN: Final[dict[str, str]] = {
     "avg(a)": AVERAGE,
     "WITH RECURSIVE": RECURSIVE,
     "ORDER BY of the query": ORDER,
-    "ROWS, RANGE, GROUPS in OVER": _FRAME,
+    "ROWS, GROUPS and other forms of RANGE in OVER": _FRAME,
     "~, SIMILAR TO": _PATTERN,
     "more than 8 inputs": "derive a part of it as a table of its own",
 }

@@ -18,7 +18,6 @@ _REMEDIES: dict[type[exp.Expr], str] = {
     exp.RegexpILike: refused.WORDS["similar"],
     exp.Pow: "multiply",
     exp.Tuple: "compare the columns one by one",
-    exp.WindowSpec: refused.FRAME,
     exp.ByteString: "write the text between plain quotes",
     exp.Any: "use IN",
     exp.All: "use NOT EXISTS",
@@ -27,7 +26,7 @@ _ARGUMENTS: dict[str, str] = {
     "order": refused.ORDER,
     "recursive": refused.RECURSIVE,
     "limit": refused.WORDS["limit"],
-    "spec": refused.FRAME,
+    "exclude": refused.FRAME,
 }
 
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from cdc.derive.sql import refused
 from cdc.derive.sql.expressions import Complaint
 
 _IN_ORDER: Final = (
@@ -37,7 +38,21 @@ def _window(node: exp.Window) -> Complaint | None:
         return f"{name}() has no ORDER BY", "add ORDER BY, ending in a column that makes it unique"
     if isinstance(function, _PLACE_BY_PLACE) and not _ends_in_column(order):
         return "the order of the window may have ties", "end it in a column that makes it unique"
-    return None
+    return _frame(node, function)
+
+
+def _frame(node: exp.Window, function: exp.Expr) -> Complaint | None:
+    """The one frame that is taken reaches back by an interval of time."""
+    spec, order = node.args.get("spec"), node.args.get("order")
+    if spec is None:
+        return None
+    reaches_back = (spec.args.get("kind"), spec.args.get("start_side")) == ("RANGE", "PRECEDING")
+    by_time = isinstance(spec.args.get("start"), exp.Interval)
+    to_itself = spec.args.get("end") == "CURRENT ROW"
+    one_column = order is not None and len(order.expressions) == 1 and _ends_in_column(order)
+    if reaches_back and by_time and to_itself and one_column and isinstance(function, _ANY_ORDER):
+        return None
+    return "this frame is refused", refused.FRAME
 
 
 def _ends_in_column(order: exp.Expr | None) -> bool:

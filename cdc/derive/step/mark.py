@@ -7,7 +7,7 @@ upkeep repeats it.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from deltalake import CommitProperties, DeltaTable
 
@@ -26,19 +26,34 @@ class Mark:
     epoch: int
     lsn: int | None
     inputs: Mapping[str, int] = field(default_factory=dict)  # table -> version
+    columns: Mapping[str, str] = field(default_factory=dict)  # name -> type in DuckDB's words
 
     def properties(self) -> CommitProperties:
         """Return the mark as properties of a commit."""
         text = json.dumps({MARK: 1, "derived": 1, **asdict(self)})
         return CommitProperties(custom_metadata={USER_METADATA: text})
 
+    def is_of(self, table: DeltaTable) -> bool:
+        """Return whether the table's rows are of the same definition, with the same types.
 
-def definition_of(table: DeltaTable) -> str | None:
-    """Return the hash of the definition of the table's rows; None if the commit is not ours."""
+        A table whose newest commit is somebody else's has rows of no definition.
+        """
+        facts = _facts(table)
+        return bool(facts) and (facts["definition"], list(facts["columns"].items())) == (
+            self.definition,
+            list(self.columns.items()),
+        )
+
+
+def is_derived(table: DeltaTable) -> bool:
+    """Return whether the table's newest commit is one of a derived table."""
+    return bool(_facts(table))
+
+
+def _facts(table: DeltaTable) -> dict[str, Any]:
+    """Return what the newest commit's mark says; nothing if it is somebody else's commit."""
     try:
         facts = json.loads(str(table.history(1)[0].get(USER_METADATA)))
     except ValueError:
-        return None
-    if not isinstance(facts, dict) or facts.get("derived") != 1:
-        return None
-    return str(facts["definition"])
+        return {}
+    return facts if isinstance(facts, dict) and facts.get("derived") == 1 else {}

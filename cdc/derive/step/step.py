@@ -1,17 +1,17 @@
 """Brings one derived table to a cut: calculates its query, and commits only what differs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deltalake import DeltaTable
 
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.calculator import Calculator, calculator
+from cdc.derive.engine.calculator import calculator
 from cdc.derive.engine.inputs import Input, load, row_count, rows
 from cdc.derive.step.commit import commit
 from cdc.derive.step.difference import Difference, difference
-from cdc.derive.step.mark import Mark, definition_of
+from cdc.derive.step.mark import Mark
 from cdc.derive.step.upkeep import keep_small
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
@@ -51,33 +51,28 @@ def bring(
     """Make the table at ``path`` equal to the definition's query over the inputs.
 
     One commit has the difference and the mark; there is none if nothing differs. With ``anew`` it
-    has all rows, and whatever was there is replaced. Raises
-    TABLE_STOPPED where the query fails or is larger than the definition allows, and CONFIG where it
-    does not fit its inputs. The table stays as it is then.
+    has all rows, and whatever was there is replaced. Raises TABLE_STOPPED where the query fails or
+    is larger than the definition allows, and CONFIG where it does not fit its inputs. The table
+    stays as it is then.
     """
     _refuse_large(definition, inputs, limits)
-    stored = None if anew else _stored(path, mark.definition)
     with calculator(limits.memory_mb, limits.scratch) as database:
         load(database, inputs, definition)
-        found = _difference(database, definition, stored)
+        outputs = database.outputs(definition.duckdb)
+        mark = replace(mark, columns={output.name: output.type for output in outputs})
+        stored = None if anew else _stored(path, mark)
+        handles = None if stored is None else rows(stored, [ROW_HASH, COPY])
+        found = difference(database, definition.duckdb, outputs, definition.key, handles)
     if stored is not None and not len(found.changes):
         return _step(stored.version(), found)
     commit(path, stored, found, mark, limits.kept_hours)
     return _step(keep_small(path, mark.properties(), limits.kept_hours), found)
 
 
-def _stored(path: str, definition: str) -> DeltaTable | None:
-    """Return the table; None if it is not there, or its rows are not those of this definition."""
+def _stored(path: str, mark: Mark) -> DeltaTable | None:
+    """Return the table; None if it is not there, or has rows of another definition."""
     table = open_table(path)
-    return table if table is not None and definition_of(table) == definition else None
-
-
-def _difference(
-    database: Calculator, definition: Definition, stored: DeltaTable | None
-) -> Difference:
-    outputs = database.outputs(definition.duckdb)
-    handles = None if stored is None else rows(stored, [ROW_HASH, COPY])
-    return difference(database, definition.duckdb, outputs, definition.key, handles)
+    return table if table is not None and mark.is_of(table) else None
 
 
 def _refuse_large(definition: Definition, inputs: Mapping[TableId, Input], limits: Limits) -> None:

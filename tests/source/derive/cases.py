@@ -6,6 +6,8 @@ query.
 
 from typing import Final
 
+from tests.source.derive import window_cases
+
 _AGGREGATED: Final = "SELECT o, {0} AS x FROM dialect.v WHERE id NOT IN (5, 6) GROUP BY o"
 _WINDOW: Final = "SELECT id, {0} AS x FROM dialect.v WHERE id NOT IN (5, 6)"
 
@@ -288,4 +290,4 @@ ORDERED: Final = (
     "SELECT id, row_number() OVER (ORDER BY t, id) AS x FROM dialect.v",
 )
 """Queries whose answer depends on the collation."""
-CASES: Final = {**QUERIES, **EXPRESSIONS, **AGGREGATES}
+CASES: Final = {**QUERIES, **EXPRESSIONS, **AGGREGATES, **window_cases.CASES}

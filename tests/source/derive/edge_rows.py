@@ -78,7 +78,32 @@ DIGITS: Final = [
     (4, None, None),
     (5, "1.005", "0001-01-01 00:00:00"),
 ]
+
+
 DAY: Final = timedelta(days=1)
+
+
+def _moment(number: int, k: str | None, n: int, text: str) -> tuple[object, ...]:
+    """Return a row of dialect.m at this time, in UTC."""
+    moment = datetime.fromisoformat(text)
+    return number, k, n, moment, moment.replace(tzinfo=UTC), moment.date()
+
+
+MOMENTS: Final = [
+    (1, "a", 1, None, None, None),
+    _moment(2, "a", 2, "1969-12-31 23:58:00"),
+    _moment(3, "b", 3, "1969-12-31 23:55:00"),
+    _moment(4, "a", 4, "1970-01-01 00:00:00"),
+    _moment(5, "a", 5, "2024-03-28 00:00:00"),
+    _moment(6, None, 6, "2024-03-31 00:59:59.999999"),
+    _moment(7, None, 6, "2024-03-31 01:00:00"),
+    _moment(8, "b", 8, "2024-03-31 01:05:00"),
+    _moment(9, "b", 8, "2024-03-31 01:10:00.000001"),
+    _moment(10, "a", 1, "2024-10-27 00:30:00"),
+    _moment(11, "a", 1, "2024-10-27 01:30:00"),
+    _moment(12, "a", 2, "2024-10-27 01:30:00"),
+    _moment(13, "é", 1, "1582-10-10 12:00:00"),
+]
 
 
 def fill_postgres(connection: Connection, collation: str) -> None:
@@ -104,14 +129,16 @@ def fill_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _structure(text: str) -> list[str]:
     kinds = {**COLUMNS, "t": text, "u": text}
+    times = "ts timestamp, tz timestamptz, d date"
     columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
     return [
         "CREATE SCHEMA dialect",
         f"CREATE TABLE dialect.v ({columns})",
         f"CREATE TABLE dialect.w (id integer, n integer, t {text}, k integer)",
+        f"CREATE TABLE dialect.m (id integer, k {text}, n integer, {times})",
         "CREATE TABLE dialect.x (id integer, digits text, moment text)",
     ]
 
 
 def _contents() -> list[tuple[str, list[tuple[object, ...]]]]:
-    return [("v", list(ROWS)), ("w", list(OTHERS)), ("x", list(DIGITS))]
+    return [("v", list(ROWS)), ("w", list(OTHERS)), ("x", list(DIGITS)), ("m", list(MOMENTS))]

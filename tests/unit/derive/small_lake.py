@@ -14,7 +14,7 @@ from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.derive.step.step import Limits
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow, TableEntry
-from cdc.state.rebuild_requests import RebuildRequests
+from cdc.state.derived_requests import pauses, rebuilds
 from cdc.tables import TableId
 
 PATIENT = 60.0  # seconds; a cut waits for its tables
@@ -34,9 +34,9 @@ class SmallLake:
     def path(self, table: TableId) -> str:
         return f"{self.folder}/lake/{table.schema}/{table.name}"
 
-    def limits(self, full_rows: int = 1000) -> Limits:
+    def limits(self, full_rows: int = 1000, kept_hours: int = 1) -> Limits:
         scratch = self.folder / "scratch"
-        return Limits(memory_mb=256, full_rows=full_rows, kept_hours=1, scratch=scratch)
+        return Limits(memory_mb=256, full_rows=full_rows, kept_hours=kept_hours, scratch=scratch)
 
     def set(self, **rows: Values) -> None:
         """Make tables of the schema ``shop`` hold these rows, in a version of their own."""
@@ -44,6 +44,14 @@ class SmallLake:
             schema = self.schemas[name].append(pa.field("_cdc_offset", pa.int64()))
             data = pa.Table.from_pylist([{**row, "_cdc_offset": 1} for row in values], schema)
             write_deltalake(self.path(TableId("shop", name)), data, mode="overwrite")
+
+    def widen(self, **rows: Values) -> None:
+        """Set the rows, and the schema as it is now, in one version."""
+        for name, values in rows.items():
+            schema = self.schemas[name].append(pa.field("_cdc_offset", pa.int64()))
+            data = pa.Table.from_pylist([{**row, "_cdc_offset": 1} for row in values], schema)
+            path = self.path(TableId("shop", name))
+            write_deltalake(path, data, mode="overwrite", schema_mode="overwrite")
 
     def row(self) -> LedgerRow:
         """Return the row of the next cut."""
@@ -78,13 +86,15 @@ class SmallLake:
         last: Sequence[DerivedEntry] = (),
         seconds: float = PATIENT,
         full_rows: int = 1000,
+        kept_hours: int = 1,
     ) -> DerivedTables:
         return DerivedTables(
             definitions,
             self.path,
-            self.limits(full_rows),
+            self.limits(full_rows, kept_hours),
             last=last,
-            rebuilds=RebuildRequests(self.folder),
+            rebuilds=rebuilds(self.folder),
+            pauses=pauses(self.folder),
             seconds=seconds,
         )
 
@@ -113,3 +123,10 @@ def rows_of(entry: DerivedEntry) -> list[tuple[Any, ...]]:
     listed = ", ".join(f'"{name}"' for name in names)
     found = QueryBuilder().register("t", table).execute(f"SELECT {listed} FROM t").read_all()
     return sorted((tuple(row.values()) for row in pa.table(found).to_pylist()), key=repr)
+
+
+def type_of(entry: DerivedEntry, column: str) -> str:
+    """Return Delta's type of a column at the entry's version."""
+    fields = DeltaTable(entry.path, version=entry.version).schema().fields
+    (found,) = (field.type for field in fields if field.name == column)
+    return str(getattr(found, "type", found))

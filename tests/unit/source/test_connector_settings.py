@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from cdc.capture.change_captured import settings_for
 from cdc.capture.continuity import marker_topic
 from cdc.capture.topic_specs import topic_specs
 from cdc.config import Config, Connect, Lake, Registry, Source
@@ -16,6 +17,7 @@ from cdc.job.topics_seen import connector_topics
 from cdc.kafka.broker import Broker
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.connector.settings import (
+    FIRST,
     clear_password,
     configured_tables,
     passed_over_tables,
@@ -331,3 +333,14 @@ def test_every_topic_that_the_connector_can_write_to_is_created_and_watched() ->
     prefixes = ("", "app", "a\nb", "a\r\u2028b", "x" * 99)
     assert all(excluded.fullmatch(prefix) for prefix in prefixes)
     assert "," not in excluded.pattern  # a comma would split it
+
+
+def test_a_change_of_the_tables_keeps_who_reads_the_first_snapshot() -> None:
+    """Otherwise the job, started again before the rows are read, takes them for lost."""
+    before = settings(pipeline(), [table("a")], placeholder="p", snapshot=False, first="copy")
+
+    after = settings_for(pipeline(), [table("a"), table("b")], before)
+
+    changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+    assert after[FIRST] == "copy"
+    assert changed == {"name", "table.include.list"}

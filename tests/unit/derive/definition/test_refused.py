@@ -68,7 +68,7 @@ TEXTS = {
     "SELECT row_number() OVER (ORDER BY a + 1) AS x FROM s.t": (1, 8, "the order of the", "end it"),
     "SELECT rank() AS x FROM s.t": (1, 8, "rank() needs OVER", "write OVER"),
     "SELECT avg(a::double precision) OVER () AS x FROM s.t": (1, 8, "avg OVER is refused", "use a"),
-    "SELECT sum(a) OVER (ORDER BY a ROWS 1 PRECEDING) AS x FROM s.t": (1, 8, "SPEC is", "leave"),
+    "SELECT sum(a) OVER (ORDER BY a ROWS 1 PRECEDING) AS x FROM s.t": (1, 8, "this frame", "leave"),
     "SELECT DISTINCT ON (a) a FROM s.t": (1, 21, "ON is refused in DISTINCT", "docs/reference"),
     "SELECT count(DISTINCT (a, b)) AS n FROM s.t": (1, 24, "(a, b) is refused", "compare the"),
     "SELECT a FROM s.t FOR UPDATE": (1, 8, "LOCKS is refused in SELECT", "docs/reference"),

@@ -105,6 +105,18 @@ def test_a_table_over_another_moves_in_the_same_cut(lake: SmallLake) -> None:
             assert rows_of(entry) == [(count,)]
 
 
+def test_keys_may_be_swapped_and_a_table_emptied_in_one_transaction(lake: SmallLake) -> None:
+    """Hazards 9 and 41."""
+    names = defined("names", 'SELECT id, who FROM "shop"."orders"', "shop.orders", key=("id",))
+    with closing(lake.keep(names)) as kept:
+        lake.set(orders=[order(1, "a"), order(2, "b")], people=[])
+        assert rows_of(one(kept, lake)) == [(1, "a"), (2, "b")]
+        lake.set(orders=[order(2, "a"), order(1, "b")])
+        assert rows_of(one(kept, lake)) == [(1, "b"), (2, "a")]
+        lake.set(orders=[order(7, "c"), order(8, "d")])
+        assert rows_of(one(kept, lake)) == [(7, "c"), (8, "d")]
+
+
 ROWS = st.lists(
     st.tuples(st.sampled_from(["a", "b", "", None]), st.integers(-(10**9), 10**9)), max_size=12
 )

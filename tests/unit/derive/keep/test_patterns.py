@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 
 from cdc.derive.definition.definition import Definition
 from cdc.lake.table.positions import KEY_PROPERTY
-from cdc.state.rebuild_requests import RebuildRequests
+from cdc.state.derived_requests import rebuilds
 from cdc.tables import TableId
 from tests.test_layers import ROOT
 from tests.unit.derive.definition.reading import definition
@@ -85,7 +85,7 @@ def at_each_cut(lake: SmallLake, text: str, *cuts: Sequence[dict[str, Any]]) -> 
             entry = one(kept, lake)
             assert entry.state == "streaming", entry.reason
             found.append(rows_of(entry))
-            RebuildRequests(lake.folder).ask(pattern(text).table)
+            rebuilds(lake.folder).ask(pattern(text).table)
             anew = one(kept, lake)
             assert rows_of(anew) == found[-1]
     return found

@@ -2,13 +2,14 @@
 
 from contextlib import closing
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from cdc.derive.definition.folder import read_definition
-from cdc.state.rebuild_requests import RebuildRequests
-from tests.unit.derive.orders import BIG, BY_WHO, one, order
-from tests.unit.derive.small_lake import SmallLake, defined, rows_of
+from cdc.state.derived_requests import pauses, rebuilds
+from tests.unit.derive.orders import BIG, BY_WHO, ORDERS, one, order
+from tests.unit.derive.small_lake import SmallLake, defined, rows_of, type_of
 
 
 def test_a_changed_definition_replaces_the_rows_in_one_commit(lake: SmallLake) -> None:
@@ -144,7 +145,7 @@ def test_somebody_else_s_rows_are_replaced(lake: SmallLake) -> None:
 def test_a_table_is_calculated_anew_when_somebody_asks(lake: SmallLake) -> None:
     """Its digests say that nothing differs, but a value does; no input has changed."""
     lake.set(orders=[order(1, "a")], people=[])
-    requests = RebuildRequests(lake.folder)
+    requests = rebuilds(lake.folder)
     with closing(lake.keep(BY_WHO)) as kept:
         first = one(kept, lake)
         DeltaTable(first.path).update({"n": "7"})
@@ -172,3 +173,57 @@ def test_a_value_of_a_type_that_the_engines_treat_differently_stops_the_table(
         "its query failed: floor of a value of this type differs from Postgres: "
         "cast the value first"
     )
+
+
+def test_a_table_follows_when_a_column_of_an_input_becomes_wider(lake: SmallLake) -> None:
+    """Hazard 42: its rows read alike, but the next one needs the new type."""
+    ids = defined("ids", 'SELECT id FROM "shop"."orders"', "shop.orders")
+    lake.schemas = {**lake.schemas, "orders": ORDERS.set(0, pa.field("id", pa.int32()))}
+    lake.set(orders=[order(1, "a")], people=[])
+    with closing(lake.keep(ids)) as kept:
+        before = one(kept, lake)
+        lake.schemas = {**lake.schemas, "orders": ORDERS}
+        lake.widen(orders=[order(1, "a")])
+        after = one(kept, lake)
+        lake.set(orders=[order(BIG, "a")])
+        large = one(kept, lake)
+
+    assert [type_of(entry, "id") for entry in (before, after, large)] == ["integer", "long", "long"]
+    assert (rows_of(before), rows_of(after), rows_of(large)) == ([(1,)], [(1,)], [(BIG,)])
+
+
+def test_a_table_stops_when_a_column_that_it_uses_is_gone(lake: SmallLake) -> None:
+    """Hazard 42; a column that it does not use may go."""
+    ids = defined("ids", 'SELECT id FROM "shop"."orders"', "shop.orders")
+    lake.set(orders=[order(1, "a")], people=[])
+    with closing(lake.keep(BY_WHO, ids)) as kept:
+        before, _ = kept.entries(lake.row())
+        lake.schemas = {**lake.schemas, "orders": ORDERS.remove(2)}
+        lake.widen(orders=[{"id": 2, "who": "a"}])
+        stopped, other = kept.entries(lake.row())
+
+    assert (stopped.state, stopped.version) == ("stopped", before.version)
+    assert 'column "amount" not found' in stopped.reason
+    assert (other.state, rows_of(other)) == ("streaming", [(2,)])
+
+
+def test_a_paused_table_and_those_over_it_stay_at_their_cut(lake: SmallLake) -> None:
+    top = defined("top", 'SELECT max(n) AS most FROM "marts"."by_who"', "marts.by_who")
+    with closing(lake.keep(BY_WHO, top)) as kept:
+        lake.set(orders=[order(1, "a")], people=[])
+        first = kept.entries(lake.row())
+        pauses(lake.folder).ask(BY_WHO.table)
+        lake.set(orders=[order(1, "b")])
+        paused = kept.entries(lake.row())
+        pauses(lake.folder).done(BY_WHO.table)
+        resumed = kept.entries(lake.row())
+
+    assert [(entry.state, entry.at_cut, entry.version) for entry in paused] == [
+        ("lagging", 1, entry.version) for entry in first
+    ]
+    assert [entry.reason for entry in paused] == [
+        "it is paused",
+        "its input marts.by_who is at cut 1",
+    ]
+    assert [(entry.state, entry.at_cut) for entry in resumed] == [("streaming", 3)] * 2
+    assert [row[0] for row in rows_of(resumed[0])] == ["b"]
