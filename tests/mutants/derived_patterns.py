@@ -5,7 +5,8 @@ from typing import Final
 from tests.mutants.mutant import Mutant
 
 _PURE: Final = tuple(
-    f"tests/unit/derive/pattern/test_{name}.py" for name in ("matcher", "running", "beginning")
+    f"tests/unit/derive/pattern/test_{name}.py"
+    for name in ("matcher", "matcher_by_hand", "running", "beginning")
 )
 _CALCULATED: Final = tuple(
     f"tests/unit/derive/pattern/test_{name}.py" for name in ("conditions", "measures")

@@ -26,6 +26,11 @@ class Kind(StrEnum):
     NULL = "NULL"
 
 
+class _UnfitError(Exception):
+    """What does not fit what."""
+
+
+_CAST: Final = "cast one side; write a time as TIMESTAMP '2024-01-31 10:00'"
 Evaluated = Callable[[Sequence[Row], int, State], Value | None]
 _COMPARED: Final[dict[Operation, Callable[[int], bool]]] = {
     Operation.EQUAL: lambda order: order == 0,
@@ -65,10 +70,18 @@ class Evaluator:
 
     def condition(self, variable: str, term: Term) -> Condition:
         """Return the condition; raises CONFIG for types that do not fit each other."""
+        try:
+            evaluate = self._boolean(term)
+        except _UnfitError as error:
+            what = f"the condition of {variable} is refused: {error}"
+            raise CdcError(ErrorKind.CONFIG, what, remedy=_CAST) from None
+        return lambda rows, at, state: evaluate(rows, at, state) is True
+
+    def _boolean(self, term: Term) -> Evaluated:
         kind, evaluate = self._made(term)
         if kind not in {Kind.BOOLEAN, Kind.NULL}:
-            raise _unfit(f"the condition of {variable} is {kind}, and no boolean")
-        return lambda rows, at, state: evaluate(rows, at, state) is True
+            raise _UnfitError(f"it is {kind}, and no boolean")
+        return evaluate
 
     def _made(self, term: Term) -> tuple[Kind, Evaluated]:
         match term:
@@ -90,7 +103,7 @@ class Evaluator:
             return Kind.NUMBER
         kind = self._kinds[slot.column]
         if (slot.seen is Seen.SUM and kind not in _SUMMED) or kind in _UNORDERED:
-            raise _unfit(f"{slot.seen} of {kind} is refused")
+            raise _UnfitError(f"it has {slot.seen} of {kind}")
         return kind
 
 
@@ -143,7 +156,7 @@ def _same(operation: Operation, kinds: Sequence[Kind]) -> Kind:
     """Return the one kind of the operands that are not NULL."""
     found = [kind for kind in dict.fromkeys(kinds) if kind is not Kind.NULL]
     if len(found) > 1:
-        raise _unfit(f"{operation} has {found[0]} and {found[1]}")
+        raise _UnfitError(f"{operation.upper()} has {found[0]} and {found[1]}")
     return found[0] if found else Kind.NULL
 
 
@@ -152,13 +165,8 @@ def _arithmetic(operation: Operation, kinds: Sequence[Kind]) -> Kind:
         return Kind.NULL
     one, other = kinds
     if (operation, one, other) not in _RESULTS:
-        raise _unfit(f"{operation} has {one} and {other}")
+        raise _UnfitError(f"{operation} has {one} and {other}")
     return _RESULTS[operation, one, other]
-
-
-def _unfit(what: str) -> CdcError:
-    remedy = "cast one side; write a time as TIMESTAMP '2024-01-31 10:00'"
-    return CdcError(ErrorKind.CONFIG, f"in DEFINE, {what}", remedy=remedy)
 
 
 def _computed(operation: Operation, parts: Sequence[Evaluated]) -> Evaluated:

@@ -64,7 +64,7 @@ def test_check_finds_what_a_pattern_has_wrong_of_columns_and_types(asked: Asked)
 
     found = {Path(str(p["file"])).name.split(".")[1]: p["message"] for p in problems}
     assert 'Referenced column "amonut" not found' in found["unknown"]
-    assert found["types"] == "in DEFINE, > has a number and text"
+    assert found["types"] == "the condition of up is refused: > has a number and text"
     assert found["time"] == 'within needs a time, and ORDER BY begins with "id", which is bigint'
     assert "sum(VARCHAR)" in found["measure"]
 
