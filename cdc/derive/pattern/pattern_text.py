@@ -67,6 +67,9 @@ class _Parser:
         """Return a variable or a group and where it begins; None if another thing comes."""
         found = _TOKEN.match(self._text, self._at)
         if found is not None and found["name"]:
+            if found["name"].lower() == "permute":  # alone it would take any row, by its name
+                remedy = "write the orders as alternatives: (A B | B A)"
+                raise PatternError(found.start("name"), "PERMUTE is refused", remedy)
             self._at = found.end()
             return found.start("name"), Variable(found["name"].lower())
         begin = self._at

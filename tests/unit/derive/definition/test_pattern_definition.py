@@ -92,6 +92,8 @@ REFUSED = {
     MEASURES + "PATTERN (a{2}{3}) DEFINE a AS x": (1, 86, "two quantifiers", "use parentheses"),
     MEASURES + "PATTERN (a{3,2}) DEFINE a AS x": (1, 83, "{3,2} is refused", "write {2}"),
     MEASURES + "PATTERN (a ^ b) DEFINE a AS x": (1, 84, "^ is refused here", "use variables"),
+    MEASURES + "PATTERN (PERMUTE(a)) DEFINE a AS x": (1, 82, "PERMUTE is refused", "write the"),
+    MEASURES + "PATTERN ({- a -} b) DEFINE a AS x": (1, 82, "{ is refused here", "use var"),
     MEASURES + "PATTERN (a | ) DEFINE a AS x": (1, 86, "the pattern ends too early", "use"),
     MEASURES + "PATTERN (a{999}) DEFINE a AS x": (1, 82, "the pattern repeats its parts", "write"),
     MEASURES + "PATTERN (a) SUBSET u = (a)": (1, 85, "DEFINE is expected here", "write"),
