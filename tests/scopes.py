@@ -15,6 +15,7 @@ LONGEST: Final = (
     "tests/kinds/",
     "tests/e2e/test_d_first_snapshot.py",
     "tests/masked/",
+    "tests/derived/",
     "tests/faults/test_corruption.py",
     "tests/faults/",
     "tests/stack/",

@@ -1,0 +1,1 @@
+"""Derived tables of a running installation."""
