@@ -1,6 +1,7 @@
 """Define, load and check the configuration file, ``wal2lake.yaml``."""
 
 from cdc.config.config import Config, Connect, Job, Lake, Monitor, Registry, Spark, Stack
+from cdc.config.derived import Derived
 from cdc.config.kafka import Kafka
 from cdc.config.loading import DEFAULT_FILE, ENV_PREFIX, load
 from cdc.config.masks import NO_MASKS, Masks, masks_of
@@ -15,6 +16,7 @@ __all__ = [
     "READ_LOST",
     "Config",
     "Connect",
+    "Derived",
     "Job",
     "Kafka",
     "Lake",

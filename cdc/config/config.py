@@ -6,6 +6,7 @@ from typing import Final, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from cdc.config.derived import Derived
 from cdc.config.kafka import Kafka
 from cdc.config.section import (
     Section,
@@ -183,21 +184,6 @@ class Job(Section):
         micro-batch has a price, however few changes it holds: so there are no more than are needed.
         """
         return self.freshness_seconds / 2.5
-
-
-class Derived(Section):
-    """Tables that the job derives from the captured ones."""
-
-    path: Path = Path("derived")
-    """The directory of the definitions: one file ``<schema>.<table>.sql`` for each table."""
-    seconds: float = Field(1.0, gt=0)
-    """How long a cut waits for its derived tables. Those that take longer are published as
-    ``lagging``, at an older cut, and catch up."""
-    memory_mb: int = Field(512, ge=64)
-    """The memory for calculating them, in MiB. What does not fit is kept in ``state_dir``."""
-    full_rows: int = Field(1_000_000, ge=1)
-    """The most rows of all its inputs with which a table whose ``refresh`` is ``incremental`` may
-    be calculated as a whole."""
 
 
 class Monitor(Section):

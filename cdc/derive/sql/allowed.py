@@ -8,10 +8,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from sqlglot import exp
-
-from cdc.derive.sql.event_window import ARGUMENT
-
 
 class Group(Enum):
     """The headings under which the reference page lists the entries."""
@@ -186,96 +182,3 @@ FUNCTIONS: Final = frozenset(
     | {"cast", "ceiling"}
 )
 """The names that may be written before a parenthesis."""
-
-_THIS: Final = "this"
-_TWO: Final = "this expression"
-NODES: Final[dict[type[exp.Expr], str]] = {
-    exp.Select: "expressions distinct from_ joins where group having with_",
-    exp.Union: "this expression distinct with_",
-    exp.Intersect: "this expression distinct with_",
-    exp.Except: "this expression distinct with_",
-    exp.With: "expressions",
-    exp.CTE: "this alias",
-    exp.TableAlias: _THIS,
-    exp.Subquery: "this alias",
-    exp.From: _THIS,
-    exp.Table: f"this db alias {ARGUMENT}",
-    exp.Join: "this side kind on using",
-    exp.Where: _THIS,
-    exp.Group: "expressions",
-    exp.Having: _THIS,
-    exp.Distinct: "expressions",
-    exp.Alias: "this alias",
-    exp.Column: "this table",
-    exp.Identifier: "this quoted",
-    exp.Literal: "this is_string",
-    exp.Boolean: _THIS,
-    exp.Null: "",
-    exp.Interval: "this unit",
-    exp.Var: _THIS,
-    exp.Paren: _THIS,
-    exp.And: _TWO,
-    exp.Or: _TWO,
-    exp.Not: _THIS,
-    exp.EQ: _TWO,
-    exp.NEQ: _TWO,
-    exp.LT: _TWO,
-    exp.LTE: _TWO,
-    exp.GT: _TWO,
-    exp.GTE: _TWO,
-    exp.Is: "this expression negate",
-    exp.NullSafeEQ: _TWO,
-    exp.NullSafeNEQ: _TWO,
-    exp.Between: "this low high negate",
-    exp.In: "this expressions query negate",
-    exp.Exists: _THIS,
-    exp.Like: "this expression negate",
-    exp.Add: _TWO,
-    exp.Sub: _TWO,
-    exp.Mul: _TWO,
-    exp.Div: "this expression typed",
-    exp.Mod: _TWO,
-    exp.Neg: _THIS,
-    exp.DPipe: "this expression safe",
-    exp.Case: "this ifs default",
-    exp.If: "this true",
-    exp.Cast: "this to",
-    exp.DataType: "this expressions nested",
-    exp.DataTypeParam: _THIS,
-    exp.AtTimeZone: "this zone",
-    exp.Coalesce: "this expressions",
-    exp.Nullif: _TWO,
-    exp.Greatest: "this expressions ignore_nulls",
-    exp.Least: "this expressions ignore_nulls",
-    exp.Length: _THIS,
-    exp.Substring: "this start length",
-    exp.Trim: "this position",
-    exp.Replace: "this expression replacement",
-    exp.Abs: _THIS,
-    exp.Round: "this decimals",
-    exp.Floor: _THIS,
-    exp.Ceil: _THIS,
-    exp.TimestampTrunc: "this unit",
-    exp.Extract: "this expression",
-    exp.Count: "this big_int",
-    exp.Star: "",
-    exp.Sum: _THIS,
-    exp.Min: _THIS,
-    exp.Max: _THIS,
-    exp.Avg: _THIS,
-    exp.LogicalAnd: _THIS,
-    exp.LogicalOr: _THIS,
-    exp.Filter: "this expression",
-    exp.Window: "this partition_by order spec over",
-    exp.WindowSpec: "kind start start_side end end_side",
-    exp.Order: "expressions",
-    exp.Ordered: "this desc nulls_first",
-    exp.RowNumber: "",
-    exp.Rank: "",
-    exp.DenseRank: "",
-    exp.Lag: "this offset default",
-    exp.Lead: "this offset default",
-    exp.FirstValue: _THIS,
-    exp.LastValue: _THIS,
-}
-"""The nodes of a tree that may occur, and the arguments of each that are read."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from sqlglot import ErrorLevel, exp
 
 from cdc.derive.sql import refused
-from cdc.derive.sql.allowed import NODES
 from cdc.derive.sql.expressions import complaint
+from cdc.derive.sql.nodes import NODES
 from cdc.derive.sql.place import Reporter
 from cdc.derive.sql.problem import Problem
 from cdc.derive.sql.queries import query_problems

@@ -1,0 +1,22 @@
+"""The section of the configuration file about derived tables."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from cdc.config.section import Section
+
+
+class Derived(Section):
+    """Tables that the job derives from the captured ones."""
+
+    path: Path = Path("derived")
+    """The directory of the definitions: one file ``<schema>.<table>.sql`` for each table."""
+    seconds: float = Field(1.0, gt=0)
+    """How long a cut waits for its derived tables. Those that take longer are published as
+    ``lagging``, at an older cut, and catch up."""
+    memory_mb: int = Field(512, ge=64)
+    """The memory for calculating them, in MiB. What does not fit is kept in ``state_dir``."""
+    full_rows: int = Field(1_000_000, ge=1)
+    """The most rows of all its inputs with which a table whose ``refresh`` is ``incremental`` may
+    be calculated as a whole."""
