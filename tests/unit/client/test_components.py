@@ -106,7 +106,8 @@ def test_a_job_is_alive_only_while_its_own_process_runs(tmp_path: Path) -> None:
 
         # A process that began after the job's recorded start has reused its pid.
         long_ago = (now - timedelta(hours=1)).isoformat()
-        job_state.write(tmp_path, JobState(pid=os.getpid(), state="applying", started_at=long_ago))
+        before = JobState(pid=process.pid, state="applying", started_at=long_ago)
+        job_state.write(tmp_path, before)
         assert components.job(tmp_path).alive is False
     finally:
         process.communicate(b"\n")
