@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from cdc.lake.session import LOCAL, SETTINGS, end
@@ -45,4 +46,5 @@ def local_spark(scratch: Path) -> Iterator[SparkSession]:
     for name, value in _INTERPRETED.items():
         session.conf.set(name, value)
     yield session
-    end(session)
+    if SparkContext._active_spark_context is session.sparkContext:  # nobody has ended it since
+        end(session)

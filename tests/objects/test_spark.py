@@ -28,6 +28,8 @@ def spark(
     running: ObjectServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkSession]:
     install([OBJECTS])
+    if (left := SparkSession.getActiveSession()) is not None:
+        end(left)  # of other tests in this process: its JVM has no jars for an object store
     config = Config(
         source=Source(tables=["shop.*"]),
         lake=Lake(path=running.lake()),
