@@ -192,7 +192,8 @@ class AppliedTable:
                 name = self.schema.table
                 remedy = f"wal2lake replay {name}, or wal2lake resnapshot {name}"
                 self.stop(error.message, remedy=remedy, code=error.reason)
-            return -1 if self._commit_check.seen is None else self._commit_check.seen
+            seen = self._commit_check.seen
+            return -1 if seen is None else seen
 
     def _state(self, *, streaming: bool) -> TableState:
         if self._flagged:

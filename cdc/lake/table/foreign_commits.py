@@ -39,11 +39,13 @@ class ForeignCommitCheck:
         Raises CHAIN_BROKEN for a foreign commit, again at every call, and for a table that is gone,
         cannot be read or is at an older version than before.
         """
-        if self.seen is not None and self._is_there(self.seen):
-            for commit in self._entries(self.seen):
+        seen = self.seen  # another thread may forget it meanwhile
+        if seen is not None and self._is_there(seen):
+            for commit in self._entries(seen):
                 refuse_foreign(self._path, commit)
-                self._take(commit["version"])
-            return self.seen
+                seen = int(commit["version"])
+                self._take(seen)
+            return seen
         return self._opened_version()
 
     def start_at(self, version: int) -> None:

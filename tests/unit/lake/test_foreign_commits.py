@@ -157,3 +157,21 @@ def test_a_table_with_an_unreadable_log_is_refused(path: str) -> None:
 
     with pytest.raises(CdcError, match="cannot be read"):
         ForeignCommitCheck(path).checked_version()
+
+
+def test_another_thread_may_forget_the_table_meanwhile(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An operation does so when it has created the table anew, while a cut asks for its version."""
+    commits = ForeignCommitCheck(path)
+    commits.checked_version()
+    is_there = commits._is_there
+
+    def and_forgotten(version: int) -> bool:
+        found = is_there(version)
+        commits.forget()
+        return found
+
+    monkeypatch.setattr(commits, "_is_there", and_forgotten)
+
+    assert commits.checked_version() == 1
