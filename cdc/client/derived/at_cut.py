@@ -69,7 +69,7 @@ def preview(config: Config, name: str, at: str | None, limit: int) -> tuple[Ledg
 @contextmanager
 def calculated(config: Config, definition: Definition, row: LedgerRow) -> Iterator[Calculator]:
     """Give a database that has the inputs of the definition at the cut."""
-    inputs = {table: _input(table, row) for table in definition.inputs}
+    inputs = {table: _input(table, row).open() for table in definition.inputs}
     with calculator(config.derived.memory_mb) as database:
         load(database, inputs, definition)
         yield database

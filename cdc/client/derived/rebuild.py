@@ -8,7 +8,7 @@ from cdc.client.status.cut_wait import wait_for_cut
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.derived_entry import DerivedEntry
-from cdc.lake.records.ledger import Ledger, LedgerRow
+from cdc.lake.records.ledger import Ledger
 from cdc.source.server import barrier
 from cdc.source.server.connection import connect
 from cdc.state.derived_requests import rebuilds
@@ -28,7 +28,7 @@ def rebuild(
     config = pipeline.config
     last = published_row(config, None)
     table = one_of(definitions(config, last), name).table
-    before = _entry(last, str(table))
+    before = last.derived_entry(str(table))
     requests = rebuilds(config.state_dir)
     requests.ask(table)
     with connect(pipeline.endpoints.source_url) as connection:
@@ -36,11 +36,13 @@ def rebuild(
     tell(f"calculating {table}")
     row = wait_for_cut(
         Ledger(ledger_path(config)),
-        lambda row: not requests.is_asked(table) and _is_other(before, _entry(row, str(table))),
+        lambda row: (
+            not requests.is_asked(table) and _is_other(before, row.derived_entry(str(table)))
+        ),
         after=last.cut,
         timeout=timeout,
     )
-    entry = None if row is None else _entry(row, str(table))
+    entry = None if row is None else row.derived_entry(str(table))
     if entry is None:
         raise CdcError(
             ErrorKind.TIMEOUT,
@@ -50,10 +52,6 @@ def rebuild(
     if entry.state == TableState.STOPPED.value:
         raise CdcError(ErrorKind.TABLE_STOPPED, f"{table} is stopped: {entry.reason}")
     return entry
-
-
-def _entry(row: LedgerRow, table: str) -> DerivedEntry | None:
-    return next((entry for entry in row.derived if entry.table == table), None)
 
 
 def _is_other(before: DerivedEntry | None, now: DerivedEntry | None) -> bool:

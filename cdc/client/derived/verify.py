@@ -27,6 +27,7 @@ from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.upkeep.held import held
 from cdc.source.server.connection import Connection, translated
 from cdc.state.pipeline import Pipeline
+from cdc.tables import TableId
 
 _EXACT: Final = Context(prec=100)
 Rows = Iterable[Mapping[str, Any]]
@@ -68,7 +69,7 @@ def verify_locally(config: Config, names: Sequence[str], at: str | None) -> Deri
         row = published_row(config, at)
         verdicts = [
             _compared(row, one, partial(_locally, config, row))
-            for one in _chosen(config, row, names)
+            for one in _chosen(definitions(config, row), names)
         ]
     return DerivedReport(cut=row.cut, witness="local", tables=verdicts)
 
@@ -81,7 +82,7 @@ def verify_by_source(
     with held(config.lake.path), moment(pipeline, timeout=timeout, tell=tell) as at:
         verdicts = []
         known, texts = definitions(config, at.cut), _texts(at.cut)
-        for one in _chosen(config, at.cut, names):
+        for one in _chosen(known, names):
             pattern = pattern_in(one, known)
             if pattern is not None:
                 reason = f"the source cannot calculate patterns, as {pattern} is: verify it locally"
@@ -94,16 +95,15 @@ def verify_by_source(
     return DerivedReport(cut=at.cut.cut, witness="source", tables=verdicts)
 
 
-def _chosen(config: Config, row: LedgerRow, names: Sequence[str]) -> list[Definition]:
-    known = definitions(config, row)
+def _chosen(known: Mapping[TableId, Definition], names: Sequence[str]) -> list[Definition]:
     return [one_of(known, name) for name in names] or list(known.values())
 
 
 def _compared(
     row: LedgerRow, definition: Definition, calculate: Callable[[Definition], Rows]
 ) -> DerivedVerdict:
-    entry = next((e for e in row.derived if e.table == str(definition.table)), None)
     name = str(definition.table)
+    entry = row.derived_entry(name)
     if entry is None:
         return DerivedVerdict(table=name, reason=f"cut {row.cut} does not have it")
     if is_flagged(entry):

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
@@ -11,13 +10,11 @@ from deltalake import DeltaTable, QueryBuilder
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator
 from cdc.derive.engine.matches import find_matches
+from cdc.events.names import OURS
 from cdc.events.values.sql_text import fusion_name
 from cdc.lake.table.open_version import open_version
 from cdc.lake.table.positions import KEY_PROPERTY
 from cdc.tables import TableId
-
-OWN: Final = "_cdc_"
-"""How the names of wal2lake's own columns begin; a definition does not see them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +29,19 @@ class Input:
         return open_version(self.path, self.version)
 
 
-def load(calculator: Calculator, inputs: Mapping[TableId, Input], definition: Definition) -> None:
+def load(
+    calculator: Calculator, inputs: Mapping[TableId, DeltaTable], definition: Definition
+) -> None:
     """Read the columns that the definition may name, of every input, and find its matches.
 
     Afterwards its query can be calculated.
     """
-    for table, one in inputs.items():
-        opened = one.open()
-        key, pattern = key_of(opened), definition.pattern
+    pattern = definition.pattern
+    for table, opened in inputs.items():
         if pattern is None:
             calculator.load(table, rows(opened, used_columns(opened, definition.duckdb)))
             continue
+        key = key_of(opened)
         needed = [definition.duckdb, *pattern.columns]
         needed += map(fusion_name, [*pattern.partition, *pattern.order, *key])
         names = used_columns(opened, " ".join(needed)) if key else columns(opened)
@@ -70,7 +69,7 @@ def row_count(table: DeltaTable) -> int:
 
 def columns(table: DeltaTable) -> list[str]:
     """Return the names of the columns that a definition sees."""
-    return [field.name for field in table.schema().fields if not field.name.startswith(OWN)]
+    return [field.name for field in table.schema().fields if not field.name.startswith(OURS)]
 
 
 def used_columns(table: DeltaTable, query: str) -> list[str]:

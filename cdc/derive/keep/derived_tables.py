@@ -98,18 +98,20 @@ class DerivedTables:
         wait([self._work], max(until - time.monotonic(), 0))
 
     def _entry(self, definition: Definition, cut: int) -> DerivedEntry:
-        entry = self._entries.get(str(definition.table)) or self._none_yet(definition)
+        entry = self._last(definition)
         if entry.at_cut == cut or entry.state not in _CURRENT:
             return entry
         return replace(entry, state=TableState.LAGGING.value, reason=f"it is at cut {entry.at_cut}")
 
-    def _none_yet(self, definition: Definition, reason: str = "") -> DerivedEntry:
+    def _last(self, definition: Definition) -> DerivedEntry:
+        return self._entries.get(str(definition.table)) or self._none_yet(definition)
+
+    def _none_yet(self, definition: Definition) -> DerivedEntry:
         return DerivedEntry(
             table=str(definition.table),
             path=self._path_of(definition.table),
             version=-1,
             state=TableState.BUILDING.value,
-            reason=reason,
         )
 
     def _bring_all(self, row: LedgerRow) -> None:
@@ -118,7 +120,7 @@ class DerivedTables:
             self._entries[name] = self._brought(definition, row)
 
     def _brought(self, definition: Definition, row: LedgerRow) -> DerivedEntry:
-        before = self._entries.get(str(definition.table)) or self._none_yet(definition)
+        before = self._last(definition)
         inputs = inputs_at(definition, row, self._entries)
         if self._pauses.is_asked(definition.table):
             inputs = replace(inputs, missing="it is paused")

@@ -12,6 +12,7 @@ from cdc.derive.sql.normal import normalized
 from cdc.derive.sql.place import Reporter
 from cdc.derive.sql.problem import Problem
 from cdc.derive.sql.tree import tree_problems
+from cdc.derive.sql.windows import IN_ORDER
 from cdc.derive.sql.words import word_problems
 from cdc.source.predicate.parse import folded_name
 
@@ -31,13 +32,7 @@ _OTHERS: Final = (
     exp.Avg,
     exp.LogicalAnd,
     exp.LogicalOr,
-    exp.RowNumber,
-    exp.Rank,
-    exp.DenseRank,
-    exp.Lag,
-    exp.Lead,
-    exp.FirstValue,
-    exp.LastValue,
+    *IN_ORDER,
 )
 _SELECT: Final = "SELECT "
 _REFUSED: Final = "is refused in a pattern"

@@ -21,6 +21,7 @@ from cdc.derive.pattern.terms import Term
 from cdc.derive.sql import printing
 from cdc.derive.sql.place import Reporter
 from cdc.derive.sql.problem import Place, Problem
+from cdc.events.names import OURS
 from cdc.tables import TableId
 
 
@@ -162,7 +163,7 @@ class _Reader:
             if item.name.lower() in seen:
                 what = f"two output columns are called {item.name}"
                 yield self._report.at(item.at, what, "give one of them another name by AS")
-            if item.name.lower().startswith("_cdc_"):
+            if item.name.lower().startswith(OURS):
                 what = f"{item.name} is a name of wal2lake's own"
                 remedy = "choose one that does not begin with _cdc_"
                 yield self._report.at(item.at, what, remedy)

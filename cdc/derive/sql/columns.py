@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from cdc.derive.sql.place import Reporter
 from cdc.derive.sql.problem import Problem
+from cdc.events.names import OURS
 from cdc.source.predicate.parse import folded_name
 
 
@@ -35,7 +36,7 @@ def _complaint(output: exp.Expr, name: str, before: Sequence[str]) -> tuple[str,
         return "an output column has no name", "write AS name after it"
     if name.lower() in {each.lower() for each in before}:
         return f"two output columns are called {name}", "give one of them another name by AS"
-    if name.lower().startswith("_cdc_"):
+    if name.lower().startswith(OURS):
         return f"{name} is a name of wal2lake's own", "choose one that does not begin with _cdc_"
     if isinstance(output.unalias(), exp.Null):
         return f"{name} is NULL of no type", "give it one, as NULL::text"

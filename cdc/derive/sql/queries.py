@@ -6,9 +6,9 @@ from sqlglot import exp
 
 from cdc.derive.sql.place import Reporter
 from cdc.derive.sql.problem import Problem
+from cdc.events.names import OURS
 from cdc.source.predicate.parse import RESERVED, folded_name
 
-_OWN_PREFIX = "_cdc_"
 _QUALIFY = "write the table's name before it, as in orders.{name}"
 
 
@@ -122,7 +122,7 @@ def column_problems(report: Reporter, column: exp.Column) -> Iterator[Problem]:
 
 def _named(report: Reporter, identifier: exp.Identifier) -> Iterator[Problem]:
     name = folded_name(identifier)
-    if name.lower().startswith(_OWN_PREFIX):
+    if name.lower().startswith(OURS):
         what = f"{name} is a column of wal2lake's own"
         yield report.on(identifier, what, "use the source's columns")
     if name.lower() == "rowid":

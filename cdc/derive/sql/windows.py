@@ -7,7 +7,7 @@ from sqlglot import exp
 from cdc.derive.sql import refused
 from cdc.derive.sql.expressions import Complaint
 
-_IN_ORDER: Final = (
+IN_ORDER: Final = (
     exp.RowNumber,
     exp.Rank,
     exp.DenseRank,
@@ -22,18 +22,18 @@ _PLACE_BY_PLACE: Final = (exp.RowNumber, exp.Lag, exp.Lead, exp.FirstValue, exp.
 
 def window_complaint(node: exp.Expr) -> Complaint | None:
     """Return what is wrong with a window, or with a window function without one."""
-    if isinstance(node, _IN_ORDER) and not isinstance(node.parent, exp.Window):
+    if isinstance(node, IN_ORDER) and not isinstance(node.parent, exp.Window):
         return f"{node.sql_name().lower()}() needs OVER", "write OVER (ORDER BY ...)"
     return _window(node) if isinstance(node, exp.Window) else None
 
 
 def _window(node: exp.Window) -> Complaint | None:
     function = node.this.this if isinstance(node.this, exp.Filter) else node.this
-    if not isinstance(function, (*_IN_ORDER, *_ANY_ORDER)):
+    if not isinstance(function, (*IN_ORDER, *_ANY_ORDER)):
         name = function.key
         return f"{name} OVER is refused", "use a rank, lag, lead, a value, sum, count, min or max"
     order = node.args.get("order")
-    if isinstance(function, _IN_ORDER) and order is None:
+    if isinstance(function, IN_ORDER) and order is None:
         name = function.sql_name().lower()
         return f"{name}() has no ORDER BY", "add ORDER BY, ending in a column that makes it unique"
     if isinstance(function, _PLACE_BY_PLACE) and not _ends_in_column(order):

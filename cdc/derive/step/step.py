@@ -1,6 +1,6 @@
 """Brings one derived table to a cut: calculates its query, and commits only what differs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -55,9 +55,10 @@ def bring(
     is larger than the definition allows, and CONFIG where it does not fit its inputs. The table
     stays as it is then.
     """
-    _refuse_large(definition, inputs, limits)
+    opened = {table: one.open() for table, one in inputs.items()}
+    _refuse_large(definition, opened.values(), limits)
     with calculator(limits.memory_mb, limits.scratch) as database:
-        load(database, inputs, definition)
+        load(database, opened, definition)
         outputs = database.outputs(definition.duckdb)
         mark = replace(mark, columns={output.name: output.type for output in outputs})
         stored = None if anew else _stored(path, mark)
@@ -75,10 +76,10 @@ def _stored(path: str, mark: Mark) -> DeltaTable | None:
     return table if table is not None and mark.is_of(table) else None
 
 
-def _refuse_large(definition: Definition, inputs: Mapping[TableId, Input], limits: Limits) -> None:
+def _refuse_large(definition: Definition, inputs: Iterable[DeltaTable], limits: Limits) -> None:
     if definition.refresh != "incremental":
         return
-    total = sum(row_count(one.open()) for one in inputs.values())
+    total = sum(map(row_count, inputs))
     if total > limits.full_rows:
         raise CdcError(
             ErrorKind.TABLE_STOPPED,

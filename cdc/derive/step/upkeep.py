@@ -19,9 +19,9 @@ def keep_small(path: str, properties: CommitProperties, kept_hours: int) -> int:
     """Combine small files and delete old ones where that is due; return the newest version."""
     table = DeltaTable(path)
     is_due = table.version() % EVERY == 0
-    optimize(path, table, properties, _hours(path, kept_hours))
-    if is_due:
-        vacuum(path, table, properties, _hours(path, kept_hours))
+    hours = _hours(path, kept_hours)
+    if not optimize(path, table, properties, hours) and is_due:
+        vacuum(path, table, properties, hours)
     return DeltaTable(path).version()
 
 

@@ -117,9 +117,13 @@ class LedgerRow:
         """Return the entry of a captured table (``schema.name``); None if the cut lacks it."""
         return next((entry for entry in self.tables if entry.table == table), None)
 
+    def derived_entry(self, table: str) -> DerivedEntry | None:
+        """Return the entry of a derived table; None if the cut lacks it."""
+        return next((entry for entry in self.derived if entry.table == table), None)
+
     def readable(self, table: str) -> TableEntry | DerivedEntry | None:
         """Return the entry of a captured or derived table; None if the cut lacks it."""
-        return next((entry for entry in self.entries if entry.table == table), None)
+        return self.entry(table) or self.derived_entry(table)
 
 
 _PROPERTIES: Final = {
