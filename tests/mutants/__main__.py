@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Container
 from pathlib import Path
 
+from tests.mutants.changed_rows import CHANGED_ROWS
 from tests.mutants.commits import COMMITS
 from tests.mutants.derived import DERIVED
 from tests.mutants.derived_patterns import DERIVED_PATTERNS
@@ -36,6 +37,7 @@ ALL = (
     *DERIVED,
     *DERIVED_PATTERNS,
     *EVENT_WINDOWS,
+    *CHANGED_ROWS,
 )
 ROOT = Path(__file__).resolve().parents[2]
 ASIDE = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")

@@ -74,7 +74,20 @@ class RowFile:
         for batch in batches:
             low, high = np.searchsorted(rows, (begin, begin + len(batch)))
             if low < high:
-                yield pa.table(batch.take(pa.array(rows[low:high] - begin)))
+                yield _whole(batch).take(pa.array(rows[low:high] - begin))
             begin += len(batch)
             if high == len(rows):
                 return
+
+
+def _whole(batch: pa.RecordBatch) -> pa.Table:
+    """Return the rows without views, as files of delta-rs have: Arrow takes no rows of them."""
+    columns = [column.cast(_without_views(column.type)) for column in batch.columns]
+    return pa.table(columns, names=batch.schema.names)
+
+
+def _without_views(of: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(of):
+        return pa.list_(of.value_field.with_type(_without_views(of.value_type)))
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    return plain.get(of, of)

@@ -24,7 +24,7 @@ STEPS = st.lists(
     min_size=2,
     max_size=9,
 )
-EXAMPLES = 40
+EXAMPLES = 25
 
 
 class OurTable:

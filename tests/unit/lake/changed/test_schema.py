@@ -65,13 +65,22 @@ def test_the_schema_is_that_of_a_query(tmp_path: Path) -> None:
 
 
 def test_the_schema_is_that_of_a_query_for_a_table_of_delta_rs(tmp_path: Path) -> None:
-    fields = [pa.field("id", pa.int64(), nullable=False), pa.field("text", pa.string())]
-    write_deltalake(str(tmp_path), pa.table([[1], ["a"]], schema=pa.schema(fields)))
-    write_deltalake(str(tmp_path), pa.table([[2], ["b"]], schema=pa.schema(fields)), mode="append")
+    """The files that its MERGE writes describe texts and bytes as views."""
+    arrays = pa.list_(pa.field("element", pa.string()))
+    types = {"id": pa.int64(), "text": pa.string(), "bytes": pa.binary(), "texts": arrays}
+    fields = [pa.field(name, of, nullable=name != "id") for name, of in types.items()]
+    new = pa.table([[1, 2], ["a", None], [b"a", None], [["a"], None]], schema=pa.schema(fields))
+    write_deltalake(str(tmp_path), new)
+    merger = DeltaTable(str(tmp_path)).merge(
+        new.slice(1), "t.id = s.id", source_alias="s", target_alias="t"
+    )
+    merger.when_matched_update({"text": "'b'", "texts": "['b', NULL]"}).execute()
 
     found = differ(tmp_path, 0, 1)
 
-    assert found.added.schema.equals(queried(DeltaTable(str(tmp_path)), ["id", "text"]).schema)
+    assert found.added.schema.equals(queried(DeltaTable(str(tmp_path)), list(types)).schema)
+    (changed,) = (row for row in found.added.to_pylist() if row["id"] == 2)
+    assert changed == {"id": 2, "text": "b", "bytes": None, "texts": ["b", None]}
 
 
 def test_columns_come_in_the_order_in_which_they_are_asked_for(tmp_path: Path) -> None:
