@@ -25,6 +25,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.mutants import MUTANTS
 from tests.mutants.objects import OBJECTS
 from tests.mutants.planted import PLANTED
+from tests.mutants.scoped import SCOPED
 from tests.mutants.snapshots import SNAPSHOTS
 
 ALL = (
@@ -38,6 +39,7 @@ ALL = (
     *DERIVED_PATTERNS,
     *EVENT_WINDOWS,
     *CHANGED_ROWS,
+    *SCOPED,
 )
 ROOT = Path(__file__).resolve().parents[2]
 ASIDE = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
