@@ -27,11 +27,45 @@ def branch(leaf: Leaf, expressions: Expressions) -> Branch:
 def restricted_query(tree: exp.Query, leaves: Sequence[tuple[Leaf, Expressions]]) -> str:
     """Return the query for the keys in DIRTY; the tree is changed."""
     for leaf, expressions in leaves:
+        _narrow(leaf, expressions)
         where = leaf.select.args.get("where")
         conditions = [] if where is None else [exp.Paren(this=where.this)]
-        condition = exp.and_(*conditions, _is_dirty(expressions), copy=False)
+        condition = exp.and_(*conditions, _is_dirty([*enumerate(expressions)]), copy=False)
         leaf.select.set("where", exp.Where(this=condition))
     return printing.duckdb(tree)
+
+
+def _narrow(leaf: Leaf, expressions: Expressions) -> None:
+    """Read only those rows of a table that have values of the scope key, where it has columns.
+
+    The condition in WHERE alone would be right too: engines look at every row of a join for it.
+    Beside a RIGHT or FULL join, and of an optional table, a row that is left out would be missed
+    as the match of another.
+    """
+    joins = leaf.select.args.get("joins") or []
+    if any(join.side in {"RIGHT", "FULL"} for join in joins):
+        return
+    sources = [leaf.select.args["from_"], *joins]
+    for number, source in enumerate(sources):
+        columns = [(n, one) for n, one in enumerate(expressions) if _is_own(leaf, one, number)]
+        optional = isinstance(source, exp.Join) and source.side == "LEFT"
+        if columns and not optional and leaf.occurrences[number].window is None:
+            name = leaf.occurrences[number].name
+            source.this.replace(_narrowed(source.this, name, columns))
+
+
+def _is_own(leaf: Leaf, expression: exp.Expr, number: int) -> bool:
+    found = leaf.stored(expression, range(len(leaf.columns)))
+    return found is not None and found[0] == number
+
+
+def _narrowed(table: exp.Expr, name: str, columns: Sequence[tuple[int, exp.Expr]]) -> exp.Subquery:
+    select = exp.Select(
+        expressions=[exp.Star()],
+        from_=exp.From(this=table.copy()),
+        where=exp.Where(this=_is_dirty([(n, one.copy()) for n, one in columns])),
+    )
+    return exp.Subquery(this=select, alias=exp.TableAlias(this=_identifier(name)))
 
 
 def _reached(leaf: Leaf, expressions: Expressions) -> exp.Select:
@@ -70,14 +104,14 @@ def _conditions(select: exp.Select) -> Iterator[exp.Expr]:
             yield exp.Paren(this=condition.copy())
 
 
-def _is_dirty(expressions: Expressions) -> exp.Exists:
-    """Return the condition that the scope key's values are in DIRTY; NULL is a value there."""
+def _is_dirty(expressions: Sequence[tuple[int, exp.Expr]]) -> exp.Exists:
+    """Return the condition that values of the scope key, by number, are in DIRTY; NULL is one."""
     equal = [
         exp.NullSafeEQ(
             this=exp.column(_identifier(column(number)), table=_identifier(_ALIAS)),
             expression=exp.Paren(this=value.copy()),
         )
-        for number, value in enumerate(expressions)
+        for number, value in expressions
     ]
     alias = exp.TableAlias(this=_identifier(_ALIAS))
     table = exp.Table(this=_identifier(DIRTY), db=_identifier(SCHEMA), alias=alias)

@@ -24,7 +24,6 @@ GONE: Final = "_cdc_gone"
 FRESH: Final = "wal2lake_fresh"
 STORED: Final = "wal2lake_stored"
 _INSIDE: Final = "wal2lake_stored_inside"
-_OUTSIDE: Final = "wal2lake_stored_outside"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,16 +73,16 @@ def scoped_difference(
     equal = (
         f"d.{column(n)} IS NOT DISTINCT FROM s.{postgres_name(c)}" for n, c in enumerate(scope)
     )
-    dirty = f"FROM {STORED} AS s {{}} JOIN {SCHEMA}.{DIRTY} AS d ON {' AND '.join(equal)}"
-    calculator.run(f"CREATE TABLE {_INSIDE} AS SELECT s.* {dirty.format('SEMI')}")
-    calculator.run(f"CREATE TABLE {_OUTSIDE} AS SELECT s.* {dirty.format('ANTI')}")
-    listed = ", ".join(map(postgres_name, key))
+    others = f"FROM {STORED} AS s {{}} JOIN {SCHEMA}.{DIRTY} AS d ON {' AND '.join(equal)}"
+    calculator.run(f"CREATE TABLE {_INSIDE} AS SELECT s.* {others.format('SEMI')}")
+    compared = FRESH
     if key and not set(scope) <= set(key):
-        both = f"SELECT {listed} FROM {FRESH} UNION ALL SELECT {listed} FROM {_OUTSIDE}"  # noqa: S608
-        _refuse_twins(calculator, key, f"({both})")
-    else:
-        _refuse_twins(calculator, key, FRESH)
-    return _compared(calculator, _INSIDE, others=_count(calculator, _OUTSIDE))
+        listed = ", ".join(map(postgres_name, key))
+        outside = f"SELECT {listed} {others.format('ANTI')}"
+        compared = f"(SELECT {listed} FROM {FRESH} UNION ALL {outside})"  # noqa: S608
+    _refuse_twins(calculator, key, compared)
+    left = _count(calculator, STORED) - _count(calculator, _INSIDE)
+    return _compared(calculator, _INSIDE, others=left)
 
 
 def _compared(calculator: Calculator, stored: str, *, others: int) -> Difference:

@@ -10,7 +10,7 @@ from cdc.derive.engine.calculator import Calculator, named
 from cdc.derive.engine.output_types import Output
 from cdc.derive.scope.scope import DIRTY, SCHEMA, Scope, column
 from cdc.derive.step.changes import Changes, keep_changes
-from cdc.derive.step.difference import Difference, scoped_difference
+from cdc.derive.step.difference import Difference, difference, scoped_difference
 from cdc.derive.step.reach import find_dirty
 from cdc.events.values.sql_text import postgres_name
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
@@ -26,6 +26,8 @@ class Kept:
     """Gives columns of all its rows."""
     match: Callable[[], None]
     """Finds the matches of a pattern in the rows that are left in its table."""
+    most_keys: int
+    """With more values of the scope key than these, all rows are calculated: it is cheaper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,7 @@ class Recalculated:
 
     difference: Difference
     keys: int
+    is_whole: bool  # all rows were calculated
 
 
 def recalculate(
@@ -50,11 +53,16 @@ def recalculate(
     changed = keep_changes(database, changes)
     types = {output.name: output for output in kept.outputs}
     keys = find_dirty(database, scope, [types[name] for name in scope.columns], changed)
+    if keys > kept.most_keys:
+        kept.match()
+        handles = kept.stored([ROW_HASH, COPY])
+        found = difference(database, definition.duckdb, kept.outputs, definition.key, handles)
+        return Recalculated(difference=found, keys=keys, is_whole=True)
     if definition.pattern is not None:
         _leave_dirty(database, scope, definition.inputs[0])
         kept.match()
     names = dict.fromkeys([ROW_HASH, COPY, *scope.columns, *definition.key])
-    difference = scoped_difference(
+    found = scoped_difference(
         database,
         scope.query,
         kept.outputs,
@@ -62,7 +70,7 @@ def recalculate(
         scope=scope.columns,
         stored=kept.stored([*names]),
     )
-    return Recalculated(difference=difference, keys=keys)
+    return Recalculated(difference=found, keys=keys, is_whole=False)
 
 
 def _leave_dirty(database: Calculator, scope: Scope, table: TableId) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from typing import Final
 
 import structlog
 from deltalake import DeltaTable
@@ -41,6 +42,8 @@ from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.lake.table.positions import open_table
 from cdc.tables import TableId
 
+_FEW_KEYS: Final = 100
+"""So many values of a scope key are always few."""
 logger = structlog.get_logger(__name__)
 
 
@@ -132,12 +135,16 @@ class _Bringing:
                     outputs=[Output(name, kind) for name, kind in now.columns.items()],
                     stored=partial(rows, table),
                     match=partial(match, database, self._opened, self._definition),
+                    most_keys=max(_FEW_KEYS, int(self._limits.share * row_count(table))),
                 )
                 found = recalculate(database, self._definition, scope, changes, kept)
         except CdcError as error:
             logger.info("derived table is calculated as a whole", reason=error.message)
             return None
         cost = self._cost("scoped", changed=changes.count, keys=found.keys)
+        if found.is_whole:
+            why = "the changes lead to a large part of its rows"
+            cost = replace(cost, mode="whole", why=why)
         return self._committed(self._typed(now.columns), table, found.difference, cost)
 
     def _unchanged(self, table: DeltaTable) -> Step:

@@ -121,6 +121,19 @@ def test_changes_without_effect_are_not_looked_at_again(lake: SmallLake) -> None
     assert costs(entry)[-1] == scoped(changed=8 + 4, keys=2)
 
 
+def test_changes_that_lead_to_most_rows_are_calculated_as_a_whole(lake: SmallLake) -> None:
+    many = [order(number, f"w{number}") for number in range(300)]
+    with closing(lake.keep(BY_WHO)) as kept:
+        lake.set(orders=many, people=[])
+        one(kept, lake)
+        lake.set(orders=many[150:])
+        entry = one(kept, lake)
+
+    last = costs(entry)[-1]
+    assert (last["mode"], last["why"]) == ("whole", "the changes lead to a large part of its rows")
+    assert len(rows_of(entry)) == 150
+
+
 def test_a_pattern_is_sought_in_changed_partitions(tmp_path: Path) -> None:
     """Hazard 26: the second event of a match goes, and comes again."""
     lake = SmallLake(tmp_path, {"events": EVENTS})

@@ -60,6 +60,7 @@ class KeptRows:
                 outputs=outputs,
                 stored=lambda names: self._columns(names, schema),
                 match=lambda: None,
+                most_keys=1_000_000,
             )
             changes = _changes(self.world, world)
             found = recalculate(database, self.definition, self.scope, changes, kept)

@@ -1,13 +1,16 @@
 """Hazard 53: a scoped step has the rows of the whole query, whatever is defined and changes."""
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from cdc.derive.scope.scope import Scope
 from tests.unit.derive.scoped.grammar import World, queries, worlds
 from tests.unit.derive.scoped.kept_rows import KeptRows, defined, scope_in_shop
 
+EXAMPLES = settings().max_examples // 4
+"""Of a hundred, or with --deep of thousands: each is several cuts."""
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(query=queries(), cuts=worlds(3))
 def test_any_query_and_any_change(query: str, cuts: list[World]) -> None:
     definition = defined(query)
