@@ -20,3 +20,6 @@ class Derived(Section):
     full_rows: int = Field(1_000_000, ge=1)
     """The most rows of all its inputs with which a table whose ``refresh`` is ``incremental`` may
     be calculated as a whole."""
+    cross_check: int = Field(0, ge=0)
+    """One cut in so many calculates tables with a scope key as a whole too, and stops a table where
+    the two differ. 0 never does."""

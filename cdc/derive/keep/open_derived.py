@@ -45,6 +45,7 @@ def limits(config: Config) -> Limits:
         full_rows=config.derived.full_rows,
         kept_hours=max(1, math.ceil(config.job.vacuum_retention_hours or 0)),
         scratch=config.state_dir / "derived",
+        cross_check=config.derived.cross_check,
     )
 
 

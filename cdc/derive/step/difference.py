@@ -85,6 +85,11 @@ def scoped_difference(
     return _compared(calculator, _INSIDE, others=left)
 
 
+def handles(changes: pa.Table) -> set[tuple[object, ...]]:
+    """Return the digest and copy of each changed row, and whether it is gone."""
+    return set(zip(*(changes.column(n).to_pylist() for n in (ROW_HASH, COPY, GONE)), strict=True))
+
+
 def _compared(calculator: Calculator, stored: str, *, others: int) -> Difference:
     changes = calculator.rows(_changes(stored))
     removed = pa.compute.sum(changes.column(GONE)).as_py() or 0

@@ -13,6 +13,7 @@ class Limits:
     kept_hours: int  # how long the files of old versions are kept
     scratch: Path
     share: float = 0.2  # of an input's rows: more changed ones are not looked at one by one
+    cross_check: int = 0  # one cut in so many is calculated as a whole too; 0 for none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ from cdc.derive.scope.of_definition import definition_scope
 from cdc.derive.scope.scope import Scope, Whole
 from cdc.derive.step.changes import Changes, changes_since
 from cdc.derive.step.commit import commit
-from cdc.derive.step.difference import Difference, difference
+from cdc.derive.step.difference import Difference, difference, handles
 from cdc.derive.step.limits import Cost, Limits
 from cdc.derive.step.mark import Mark, Origin, origin
 from cdc.derive.step.scoped import Kept, recalculate
@@ -141,26 +141,44 @@ class _Bringing:
         except CdcError as error:
             logger.info("derived table is calculated as a whole", reason=error.message)
             return None
+        self._cross_check(table, found.difference)
         cost = self._cost("scoped", changed=changes.count, keys=found.keys)
         if found.is_whole:
             why = "the changes lead to a large part of its rows"
             cost = replace(cost, mode="whole", why=why)
         return self._committed(self._typed(now.columns), table, found.difference, cost)
 
+    def _cross_check(self, table: DeltaTable, scoped: Difference) -> None:
+        """Raise TABLE_STOPPED if it is this cut's turn and the whole query gives other rows."""
+        if not self._limits.cross_check or self._mark.cut % self._limits.cross_check:
+            return
+        _, _, found = self._calculated(table)
+        wrong = len(handles(found.changes) ^ handles(scoped.changes))
+        if wrong:
+            raise CdcError(
+                ErrorKind.TABLE_STOPPED,
+                f"a scoped step to cut {self._mark.cut} has {wrong:,} other rows than its query",
+                remedy="this is a bug of wal2lake: set refresh: full in the definition, report it",
+            )
+
     def _unchanged(self, table: DeltaTable) -> Step:
         found = Cost(mode="scoped", seconds=time.monotonic() - self._began)
         return Step(version=table.version(), rows=row_count(table), added=0, removed=0, cost=found)
 
     def _whole(self, table: DeltaTable | None, why: str) -> Step:
+        mark, stored, found = self._calculated(table)
+        return self._committed(mark, stored, found, self._cost("whole", why=why))
+
+    def _calculated(self, table: DeltaTable | None) -> tuple[Mark, DeltaTable | None, Difference]:
+        """Calculate the whole query; compare it with the table if that has rows of it."""
         with calculator(self._limits.memory_mb, self._limits.scratch) as database:
             load(database, self._opened, self._definition)
             outputs = database.outputs(self._definition.duckdb)
             mark = self._typed({output.name: output.type for output in outputs})
             stored = table if table is not None and mark.is_of(table) else None
-            handles = None if stored is None else rows(stored, [ROW_HASH, COPY])
+            known = None if stored is None else rows(stored, [ROW_HASH, COPY])
             query, key = self._definition.duckdb, self._definition.key
-            found = difference(database, query, outputs, key, handles)
-        return self._committed(mark, stored, found, self._cost("whole", why=why))
+            return mark, stored, difference(database, query, outputs, key, known)
 
     def _typed(self, types: Mapping[str, str]) -> Mark:
         return replace(self._mark, columns=types)

@@ -30,13 +30,20 @@ class SmallLake:
     schemas: Mapping[str, pa.Schema]
     cut: int = 0
     states: dict[str, str] = field(default_factory=dict)
+    cross_check: int = 0
 
     def path(self, table: TableId) -> str:
         return f"{self.folder}/lake/{table.schema}/{table.name}"
 
     def limits(self, full_rows: int = 1000, kept_hours: int = 1) -> Limits:
         scratch = self.folder / "scratch"
-        return Limits(memory_mb=256, full_rows=full_rows, kept_hours=kept_hours, scratch=scratch)
+        return Limits(
+            memory_mb=256,
+            full_rows=full_rows,
+            kept_hours=kept_hours,
+            scratch=scratch,
+            cross_check=self.cross_check,
+        )
 
     def set(self, **rows: Values) -> None:
         """Make tables of the schema ``shop`` hold these rows, in a version of their own."""

@@ -10,8 +10,13 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from cdc.derive.engine.calculator import Calculator
+from cdc.derive.engine.output_types import Output
 from cdc.derive.keep.derived_tables import DerivedTables
+from cdc.derive.scope.scope import DIRTY, SCHEMA, Scope
+from cdc.derive.step.reach import find_dirty
 from cdc.lake.records.derived_entry import DerivedEntry
+from cdc.tables import TableId
 from tests.unit.derive.events import EVENTS, read, row
 from tests.unit.derive.orders import one, order
 from tests.unit.derive.small_lake import SmallLake, rows_of
@@ -182,6 +187,34 @@ def test_another_table_at_the_same_path_is_calculated_as_a_whole(
     assert costs(entry)[-1]["mode"] == "whole"
     assert len(rows_of(entry)) == 10
     assert ("w0", 3, 30) in rows_of(entry)
+
+
+def test_a_cross_check_stops_a_table_whose_scope_is_too_small(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.cross_check = 3
+    with closing(lake.keep(BY_WHO)) as kept:
+        lake.set(orders=orders(20), people=[])
+        one(kept, lake)
+        lake.set(orders=orders(21))
+        checked = _cuts(kept, lake, [22])[0]
+
+        def too_few(
+            database: Calculator, scope: Scope, keys: Sequence[Output], changed: set[TableId]
+        ) -> int:
+            count = find_dirty(database, scope, keys, changed)
+            database.run(f"DELETE FROM {SCHEMA}.{DIRTY}")
+            return count
+
+        monkeypatch.setattr("cdc.derive.step.scoped.find_dirty", too_few)
+        lake.cut = 5
+        lake.set(orders=orders(23))
+        stopped = one(kept, lake)
+
+    assert checked.state == "streaming"
+    assert stopped.state == "stopped"
+    assert stopped.reason == "a scoped step to cut 6 has 2 other rows than its query"
+    assert stopped.version == checked.version
 
 
 def _cuts(kept: DerivedTables, lake: SmallLake, many: Sequence[int]) -> list[DerivedEntry]:
