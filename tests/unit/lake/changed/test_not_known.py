@@ -169,9 +169,10 @@ def test_a_file_with_a_partition_or_row_ids(path: Path, more: Mapping[str, Any])
     assert not is_known(path)
 
 
-def test_an_entry_that_is_damaged(path: Path) -> None:
+@pytest.mark.parametrize("more", ["{", "[1]", '{"add": {}}', '{"remove": 1}', '{"metaData": {}}'])
+def test_an_entry_that_is_damaged(path: Path, more: str) -> None:
     entry = path / entry_name(3)
-    entry.write_text(entry.read_text()[:-20])
+    entry.write_text(f"{entry.read_text()}{more}")
 
     assert not is_known(path)
 
@@ -249,6 +250,11 @@ def test_a_table_that_was_altered_where_it_does_not_matter(
     append_entry(path, 4, [{"commitInfo": {"operation": "ALTER"}}, change])
 
     assert is_known(path, 2, 4)
+
+
+def test_rows_without_columns_are_refused(path: Path) -> None:
+    with pytest.raises(ValueError, match="without columns"):
+        changed_rows(str(path), 2, 3, [], MANY)
 
 
 def test_a_column_that_is_not_there(path: Path) -> None:
