@@ -1,8 +1,8 @@
 """Finds the rows that differ between two versions of a table: from its files, not from events.
 
 So a change that comes without an event is found too, for instance that of a resnapshot, and a table
-needs no key. A data file that is the same in both versions is not read, nor is one that
-only took the place of others.
+needs no key. A data file that is the same in both versions is not read, nor is one that only took
+the place of others.
 """
 
 from collections.abc import Callable, Iterator, Sequence
