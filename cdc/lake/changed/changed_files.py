@@ -50,7 +50,7 @@ def changed_files(store: FileStore, old: int, new: int) -> ChangedFiles:
     raises, FileNotFoundError among it, if the log lacks or does not have either version.
     """
     if not 0 <= old <= new <= old + MOST_COMMITS:
-        raise UnknownChangesError(f"from version {old} to {new} is no way to go")
+        raise UnknownChangesError(f"versions {old} to {new} are too many, or none")
     entries = [list(entry_actions(store, version)) for version in range(old + 1, new + 1)]
     paths = {action["path"] for entry in entries for action in _of_files(entry)}
     walk = _Walk(state_at(store, old, last_checkpoint(store, old), paths))

@@ -1,8 +1,8 @@
 """Finds the rows that differ between two versions of a table: from its files, not from events.
 
 So a change that comes without an event is found too, for instance that of a resnapshot, and a table
-needs no key. A data file that is the same in both versions is not read, nor is one that
-only took the place of others.
+needs no key. A data file that is the same in both versions is not read, nor is one that only took
+the place of others.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,11 +33,14 @@ _UNKNOWN: Final = (
     UnknownChangesError,
     TakeMergeError,
     CombineError,
-    FileNotFoundError,
+    OSError,
+    pa.ArrowException,
     ValueError,
     KeyError,
     TypeError,
+    AttributeError,
 )
+"""What is raised where something is gone, damaged, or not known here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +80,12 @@ def changed_rows(
     Returns None where the caller has to read all rows instead: more than ``most`` rows differ; a
     version, or a file that is needed, exists no more; a column has changed, or the table was
     created anew within its log; or the table has what is not known here. Which of them it was is
-    logged. Raises StoreError as the table's store does.
+    logged. Raises StoreError as the table's store does, ValueError without columns.
 
     Both are versions of one log: whether another has taken its place is not seen here.
     """
+    if not columns:
+        raise ValueError("rows without columns are all the same")
     work = partial(_changed_rows, store_of(path), old, new, columns, most)
     return _if_known(work, path)
 

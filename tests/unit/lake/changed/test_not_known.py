@@ -12,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from cdc.lake.changed import changed_files
 from cdc.lake.changed.changed_rows import changed_rows, count_changed
 from cdc.lake.commit.committer import Committer
+from cdc.lake.commit.log_entry import removed
 from cdc.lake.commit.snapshot import checkpoint_name
 from cdc.lake.files.file_store import StoreError
 from cdc.lake.files.local import LocalStore
@@ -147,17 +148,18 @@ def test_a_file_of_which_the_log_has_no_number_of_rows(path: Path) -> None:
     assert not is_known(path)
 
 
-def test_a_file_that_is_removed_with_another_vector(path: Path) -> None:
-    vector = {"storageType": "i", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
-    rewritten(path, 3, "remove", {"deletionVector": vector})
+@pytest.mark.parametrize(
+    ("change", "known"),
+    [({}, True), ({"path": "another.parquet"}, False), ({"deletionVector": None}, False)],
+)
+def test_a_file_is_removed_as_the_table_has_it(
+    path: Path, change: dict[str, Any], known: bool
+) -> None:
+    (_, file) = Committer(str(path)).open().files.values()
+    gone = removed(file, 0) | change
+    append_entry(path, 4, [{"commitInfo": {"operation": "DELETE"}}, {"remove": gone}])
 
-    assert not is_known(path)
-
-
-def test_a_file_that_is_removed_and_was_not_there(path: Path) -> None:
-    rewritten(path, 3, "remove", {"path": "another.parquet"})
-
-    assert not is_known(path)
+    assert is_known(path, 3, 4) is known
 
 
 @pytest.mark.parametrize("more", [{"partitionValues": {"id": "1"}}, {"baseRowId": 1}])
@@ -167,9 +169,10 @@ def test_a_file_with_a_partition_or_row_ids(path: Path, more: Mapping[str, Any])
     assert not is_known(path)
 
 
-def test_an_entry_that_is_damaged(path: Path) -> None:
+@pytest.mark.parametrize("more", ["{", "[1]", '{"add": {}}', '{"remove": 1}', '{"metaData": {}}'])
+def test_an_entry_that_is_damaged(path: Path, more: str) -> None:
     entry = path / entry_name(3)
-    entry.write_text(entry.read_text()[:-20])
+    entry.write_text(f"{entry.read_text()}{more}")
 
     assert not is_known(path)
 
@@ -247,6 +250,11 @@ def test_a_table_that_was_altered_where_it_does_not_matter(
     append_entry(path, 4, [{"commitInfo": {"operation": "ALTER"}}, change])
 
     assert is_known(path, 2, 4)
+
+
+def test_rows_without_columns_are_refused(path: Path) -> None:
+    with pytest.raises(ValueError, match="without columns"):
+        changed_rows(str(path), 2, 3, [], MANY)
 
 
 def test_a_column_that_is_not_there(path: Path) -> None:
