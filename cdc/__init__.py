@@ -1,6 +1,7 @@
 """wal2lake keeps Delta Lake tables equal to Postgres tables.
 
-Programs that read the lake use ``cdc.read``, ``cdc.cut`` and ``cdc.views`` (cdc/reader.py).
+Programs that read the lake use ``cdc.read``, ``cdc.cut``, ``cdc.changes`` and ``cdc.views``
+(cdc/reader.py).
 """
 
 from importlib import import_module
@@ -8,7 +9,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_OF_THE_READER = frozenset({"cut", "read", "views"})
+_OF_THE_READER = frozenset({"changes", "cut", "read", "views"})
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - each has a type of its own, in cdc/reader.py

@@ -9,6 +9,8 @@
     orders = cdc.read("shop.orders", at=cut, lake="/data/lake", spark=spark)
     prices = cdc.read("shop.prices", at=cut, lake="/data/lake", spark=spark)
 
+    cdc.changes("marts.revenue", since=cut, lake="/data/lake")               # rows gone and new
+
     cdc.views(spark, at=cut, lake="/data/lake")
     spark.sql("SELECT count(*) FROM shop.orders JOIN shop.prices USING (id)")
 
@@ -31,6 +33,7 @@ from typing import TYPE_CHECKING, overload
 import pyarrow as pa
 from deltalake import QueryBuilder
 
+from cdc.client.read.changes import changes_between
 from cdc.client.read.published import cut_at, is_flagged, warning
 from cdc.config import DEFAULT_FILE, load
 from cdc.errors import CdcError, ErrorKind
@@ -129,6 +132,25 @@ def read(
         return spark.read.format("delta").option("versionAsOf", entry.version).load(path)
     rows = QueryBuilder().register("t", opened).execute("SELECT * FROM t")
     return pa.RecordBatchReader.from_stream(rows)
+
+
+def changes(
+    table: str,
+    *,
+    since: At,
+    at: At = None,
+    lake: str | Path | None = None,
+    config: str | Path = DEFAULT_FILE,
+) -> pa.Table:
+    """Return what has changed in one table, captured or derived, from one cut to another.
+
+    Its rows are those that only one of the two has: in the column ``_cdc_change``, those of
+    ``since`` are ``removed`` and the others ``added``. An update is one of each. Raises CONFIG if a
+    cut does not have the table, or old files are gone, and TABLE_STOPPED if it is flagged at one.
+    """
+    root = _root(lake, config)
+    path = table_under(root, TableId.parse(table))
+    return changes_between(table, cut(since, lake=root), cut(at, lake=root), path)
 
 
 def views(

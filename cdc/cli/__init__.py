@@ -23,7 +23,7 @@ COMMANDS: Final = {
     "replay": "Rebuild one table from the log or from Kafka, in place or at another path.",
     "rebuild": "Rebuild every table from the log or from Kafka.",
     "verify": "Compare every row and value of source and lake at one cut.",
-    "derived": "Check, list, preview, verify, rebuild, pause and drop derived tables.",
+    "derived": "Check, explain, list, preview, verify, rebuild, pause and drop derived tables.",
     "operations": "List the operations, show one in detail, or follow it to its end.",
     "pause": "Pause an operation at its next safe point.",
     "resume": "Resume a paused operation.",
@@ -31,9 +31,10 @@ COMMANDS: Final = {
     "quarantine": "List, show, retry or discard the events that were refused.",
     "cuts": "List the published cuts: in each, all tables show the same moment of the source.",
     "sql": "Query the lake tables, as they are now or as of a cut.",
+    "changes": "Print the rows by which a table differs from what it was at an earlier cut.",
 }
 
-FILES: Final = {"pause": "control", "resume": "control", "cancel": "control"}
+FILES: Final = {"changes": "sql", "pause": "control", "resume": "control", "cancel": "control"}
 """Commands that share a file; the file of every other command has the command's name."""
 
 app = typer.Typer(

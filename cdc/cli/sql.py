@@ -1,4 +1,4 @@
-"""``wal2lake sql`` runs a query over the lake, without Spark."""
+"""``wal2lake sql`` and ``wal2lake changes`` read the lake, without Spark."""
 
 import datetime as dt
 import json
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+import cdc
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from cdc.client.read.published import warning
 from cdc.client.read.sql import query
@@ -48,6 +49,21 @@ def sql(
         _print_lines(answer.rows)
     else:
         _print_table(answer.rows)
+
+
+def changes(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")],
+    since: Annotated[str, typer.Option("--since", metavar="CUT|LSN|TIME", help="The earlier cut.")],
+    at: AtOption = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the rows that only one of the two cuts has: ``removed`` or ``added`` since."""
+    rows = cdc.changes(table, since=since, at=at, config=config)
+    if as_json:
+        _print_lines(rows)
+    else:
+        _print_table(rows)
 
 
 def _print_lines(rows: pa.Table) -> None:

@@ -65,14 +65,14 @@ SCOPED: Final = (
     ),
     Mutant(
         name="scoped: values that are equal and print differently are no change",
-        file="cdc/derive/step/changes.py",
+        file="cdc/derive/engine/net.py",
         old='SELECT *, {digest(outputs)} AS _cdc_digest FROM {{}}"',
         new='SELECT *, 1 AS _cdc_digest FROM {{}}"',
         tests=_CASES,
     ),
     Mutant(
         name="scoped: equal rows are one change",
-        file="cdc/derive/step/changes.py",
+        file="cdc/derive/engine/net.py",
         old="EXCEPT ALL",
         new="EXCEPT",
         tests=_CASES,

@@ -24,8 +24,9 @@ _MICROSECONDS: Final = {
     "hour": 3600 * 10**6,
     "day": 86400 * 10**6,
 }
-LATER: Final = ("changes", "emit", "late")
+LATER: Final = ("emit", "late")
 """Keys that definitions will have, but do not have yet."""
+_CHANGES: Final = "read the changes of any table with wal2lake changes, or cdc.changes"
 _COMMENT: Final = re.compile(
     r"\s*/\*[ \t]*---[ \t]*\n(?P<yaml>.*?)^[ \t]*---\s*\*/", re.DOTALL | re.MULTILINE
 )
@@ -163,6 +164,8 @@ def _mark(node: yaml.MappingNode, name: str) -> yaml.Mark:
 def _message(name: str, error: ErrorDetails) -> tuple[str, str]:
     if name in LATER:
         return f"{name} is not supported yet", "remove it"
+    if name == "changes":
+        return "changes needs no key", _CHANGES
     if error["type"] == "extra_forbidden":
         near = get_close_matches(name, FrontMatter.model_fields, n=1)
         keys = ", ".join(FrontMatter.model_fields)

@@ -7,14 +7,17 @@ from typing import Final
 from deltalake import DeltaTable
 
 from cdc.derive.engine.calculator import Calculator
-from cdc.derive.engine.digest import digest
 from cdc.derive.engine.inputs import Input, row_count
+from cdc.derive.engine.net import keep_net
 from cdc.derive.scope.scope import SCHEMA
+from cdc.derive.step.mark import is_derived
 from cdc.lake.changed.changed_rows import ChangedRows, changed_rows
 from cdc.tables import TableId
 
 _FEWEST: Final = 1000
 """So many changed rows are always few."""
+_FEWEST_MOVED: Final = 200_000
+"""And of a derived table, whose commits write rows anew that stand beside changed ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +50,8 @@ def changes_since(
             return f"its input {table} is another table"
         if old.version == one.version:
             continue
-        most = max(_FEWEST, int(share * row_count(opened[table])))
+        fewest = _FEWEST_MOVED if is_derived(opened[table]) else _FEWEST
+        most = max(fewest, int(share * row_count(opened[table])))
         rows = changed_rows(one.path, old.version, one.version, columns[table], most)
         if rows is None:
             return f"what has changed in {table} is not known, or too much"
@@ -67,8 +71,8 @@ def keep_changes(database: Calculator, changes: Changes) -> set[TableId]:
         for name, each in zip(raw, (rows.removed, rows.added), strict=True):
             database.keep(name, each)
         removed, added = removed_rows(table), added_rows(table)
-        database.run(_net(removed, raw[0], raw[1], database))
-        database.run(_net(added, raw[1], raw[0], database))
+        keep_net(database, removed, raw[0], raw[1])
+        keep_net(database, added, raw[1], raw[0])
         counts = f"SELECT (SELECT count(*) FROM {removed}) + (SELECT count(*) FROM {added})"  # noqa: S608
         if database.values(counts) != [(0,)]:
             changed.add(table)
@@ -83,11 +87,3 @@ def removed_rows(table: TableId) -> str:
 def added_rows(table: TableId) -> str:
     """Return the name of the table of rows that an input did not have."""
     return f'{SCHEMA}."added {table}"'
-
-
-def _net(name: str, rows: str, others: str, database: Calculator) -> str:
-    """Compare by digests: values that are equal may print differently, as 0 and -0 do."""
-    outputs = database.outputs(f"SELECT * FROM {rows}")  # noqa: S608
-    digested = f"SELECT *, {digest(outputs)} AS _cdc_digest FROM {{}}"  # noqa: S608
-    listed = f"{digested.format(rows)} EXCEPT ALL {digested.format(others)}"
-    return f"CREATE TABLE {name} AS SELECT * EXCLUDE (_cdc_digest) FROM ({listed})"  # noqa: S608

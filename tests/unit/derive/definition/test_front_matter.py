@@ -34,7 +34,12 @@ def test_it_may_be_left_out(before: str) -> None:
         ("within: 1 month", "2:1", "within: write a number of seconds, minutes, hours", "correct"),
         ("max_partition_rows: 0", "2:1", "max_partition_rows: input should be greater", "correct"),
         ("emit: final", "2:1", "emit is not supported yet", "remove it"),
-        ("changes: true", "2:1", "changes is not supported yet", "remove it"),
+        (
+            "changes: true",
+            "2:1",
+            "changes needs no key",
+            "read the changes of any table with wal2lake changes, or cdc.changes",
+        ),
         ("doc: a\ndoc: b", "3:1", "doc is given twice", "keep one"),
         ("- doc", "2:1", "the front matter has no keys", "write keys"),
         ("doc: [", "3:1", "the front matter is not YAML", "indent"),

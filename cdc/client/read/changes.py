@@ -1,0 +1,84 @@
+"""Read what has changed in a table of the lake between two cuts.
+
+It is found in the table's own versions: there is no second record of changes that could say
+something else than the table.
+"""
+
+import sys
+from typing import Final
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from cdc.client.read.published import Entry, is_flagged, warning
+from cdc.derive.engine.calculator import calculator
+from cdc.derive.engine.inputs import columns
+from cdc.derive.engine.net import keep_net
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.values.sql_text import postgres_string
+from cdc.lake.changed.changed_rows import ChangedRows, changed_rows
+from cdc.lake.records.ledger import LedgerRow, TableEntry
+from cdc.lake.table.open_version import open_version
+
+CHANGE: Final = "_cdc_change"
+"""The column that says whether a row was ``removed`` or ``added``. An update is one of each."""
+_MEMORY_MB: Final = 512
+
+
+def changes_between(table: str, since: LedgerRow, until: LedgerRow, path: str) -> pa.Table:
+    """Return the rows of a table at ``path`` that one of two cuts has only, the gone ones first.
+
+    The columns are the table's without wal2lake's own, and CHANGE. Raises TABLE_STOPPED if the
+    table is flagged at a cut, and CONFIG if a cut does not have it, or the versions or files that
+    would show what has changed are gone.
+    """
+    old, new = (_entry(table, row) for row in (since, until))
+    opened = open_version(path, new.version)
+    found = changed_rows(path, old.version, new.version, columns(opened), sys.maxsize)
+    if found is None or (isinstance(new, TableEntry) and _is_younger(opened, since)):
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"what has changed in {table} since cut {since.cut} is not known",
+            detail="old files are gone, or a column or the whole table was made anew since",
+            remedy="choose a later cut, or read the whole table at both",
+        )
+    return _net(found)
+
+
+def _is_younger(table: DeltaTable, row: LedgerRow) -> bool:
+    """Return whether a captured table was made after the cut, whose versions are of another then.
+
+    A derived table is made while its first cut is published, and deleted only with its definition.
+    """
+    created = table.metadata().created_time
+    return created is not None and created > row.published_at.timestamp() * 1000
+
+
+def _entry(table: str, row: LedgerRow) -> Entry:
+    entry = row.readable(table)
+    if entry is None or entry.version < 0:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"cut {row.cut} has no table {table}",
+            remedy="choose a later cut; wal2lake cuts lists them",
+        )
+    if is_flagged(entry):
+        raise CdcError(
+            ErrorKind.TABLE_STOPPED,
+            warning(entry, row.cut),
+            remedy="choose a cut at which it streams",
+        )
+    return entry
+
+
+def _net(found: ChangedRows) -> pa.Table:
+    with calculator(_MEMORY_MB) as database:
+        database.keep("removed_rows", found.removed)
+        database.keep("added_rows", found.added)
+        keep_net(database, "removed", "removed_rows", "added_rows")
+        keep_net(database, "added", "added_rows", "removed_rows")
+        sides = (
+            f"SELECT *, {postgres_string(side)} AS {CHANGE} FROM {side}"  # noqa: S608 - our names
+            for side in ("removed", "added")
+        )
+        return database.rows(" UNION ALL ".join(sides))
