@@ -9,7 +9,6 @@ import psycopg
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from cdc.client.sync import sync
 from cdc.config import Config
 from cdc.demo import marts, report, shop
 from cdc.demo.demo_directory import DemoDirectory
@@ -118,31 +117,27 @@ class Demo:
         report.print_tables(self.console, snapshot=snapshot, live=live, source=source, lake=lake)
         equal = f"equal: every row and value of {len(lake)} tables, {sum(lake.values()):,} rows"
         report.print_figures(self.console, snapshot=snapshot, live=live, verified=equal)
-        self._ask(report.BESTSELLERS)
-        self._ask(report.BY_STATUS)
+        self._ask("sql", report.BESTSELLERS)
+        self._ask("sql", report.BY_STATUS)
         if meter.first is not None:
-            self._ask(report.BY_STATUS, "--at", str(meter.first.cut))
+            self._ask("sql", report.BY_STATUS, "--at", str(meter.first.cut))
 
-    def _ask(self, query: str, *at: str) -> None:
-        self._show(f'sql "{query}" {" ".join(at)}')
-        self.directory.command("sql", query, *at)
+    def _ask(self, *command: str) -> None:
+        words = " ".join(f'"{word}"' if " " in word else word for word in command)
+        line = f"\n$ wal2lake {words}"
+        self.console.print(line, style="green", highlight=False, soft_wrap=True)
+        self.directory.command(*command)
 
     def _move(self, config: Config, meter: Meter) -> None:
         before = marts.read_marts(config)
         marts.run_script(config, "changes.sql")
-        sync(resolve(config), timeout=self.options.sync_timeout)
+        cut = marts.await_marts(config, timeout=self.options.sync_timeout)
         marts.print_moves(self.console, before, marts.read_marts(config))
-        self._show("derived verify")
-        self.directory.command("derived", "verify")
-        self._show("derived verify --source marts.revenue marts.visits")
-        self.directory.command("derived", "verify", "--source", "marts.revenue", "marts.visits")
+        self._ask("derived", "verify", "--at", str(cut))
+        self._ask("derived", "verify", "--source", *marts.BY_SOURCE)
         meter.read()
         line = f"[bold]lag[/bold]        {marts.lag_line(meter.rows)}"
         self.console.print(line, highlight=False, soft_wrap=True)
-
-    def _show(self, command: str) -> None:
-        line = f"\n$ wal2lake {command}"
-        self.console.print(line, style="green", highlight=False, soft_wrap=True)
 
 
 def _bar(console: Console) -> Progress:

@@ -16,11 +16,13 @@ from rich.console import Console
 from rich.table import Table
 
 from cdc.client.read.sql import query
+from cdc.client.sync import sync
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
 from cdc.state.pipeline import resolve
+from cdc.waiting import poll
 
 HERE: Final = Path(__file__).parent
 DEFINITIONS: Final = HERE / "derived"
@@ -30,6 +32,8 @@ CHANGED: Final = {
     "marts.fraud": "the middle one of three payments deleted: no pattern any more",
 }
 """The derived tables, and what ``changes.sql`` does to their inputs."""
+BY_SOURCE: Final = ("marts.revenue", "marts.visits")
+"""Those of which Postgres can run the definition itself: it has no ``MATCH_RECOGNIZE``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +110,30 @@ def _shown(value: object) -> str:
     return "" if value is None else str(value)
 
 
+def await_marts(config: Config, *, timeout: float) -> int:
+    """Wait for a cut that has all commits and, at that cut, the derived tables; return its number.
+
+    ``timeout`` is in seconds. Raises what ``sync`` raises, and TIMEOUT.
+    """
+    pipeline = resolve(config)
+    # A sync is content with derived tables that have the commits, but are at a cut just before.
+    cut = poll(
+        lambda: sync(pipeline, timeout=timeout).cut,
+        lambda cut: all(one.at_cut == cut.cut for one in cut.derived),
+        every=0.5,
+        seconds=timeout,
+    )
+    if cut is None:
+        raise CdcError(ErrorKind.TIMEOUT, f"derived tables still lag after {timeout:.0f} seconds")
+    return cut.cut
+
+
 def lag_line(cuts: Sequence[LedgerRow]) -> str:
-    """Return how far the derived tables were behind the captured ones in these cuts."""
+    """Return how far the derived tables were behind their inputs in these cuts, and at the last."""
     behind = [max((_behind(row, one, cuts[0]) for one in row.derived), default=0) for row in cuts]
-    late = [count for count in behind if count]
-    if not late:
-        return f"none: in all {len(cuts):,} cuts they were at the cut of their inputs"
     return (
-        f"none in {len(cuts) - len(late):,} of {len(cuts):,} cuts, which had them at the cut of"
-        f" their inputs; in the others at most {max(late)}"
+        f"{behind[-1]} cuts at cut {cuts[-1].cut}, at most {max(behind)} since the snapshot: in"
+        f" {behind.count(0):,} of {len(cuts):,} cuts they were at the cut of their inputs"
     )
 
 
