@@ -132,8 +132,8 @@ def lag_line(cuts: Sequence[LedgerRow]) -> str:
     """Return how far the derived tables were behind their inputs in these cuts, and at the last."""
     behind = [max((_behind(row, one, cuts[0]) for one in row.derived), default=0) for row in cuts]
     return (
-        f"{behind[-1]} cuts at cut {cuts[-1].cut}, at most {max(behind)} since the snapshot: in"
-        f" {behind.count(0):,} of {len(cuts):,} cuts they were at the cut of their inputs"
+        f"{behind[-1]} cuts behind their inputs at cut {cuts[-1].cut};"
+        f" since the snapshot 0 in {behind.count(0):,} of {len(cuts):,} cuts, at most {max(behind)}"
     )
 
 

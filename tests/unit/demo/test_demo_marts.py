@@ -78,9 +78,9 @@ def test_every_derived_table_of_the_demo_has_its_query_for_postgres() -> None:
 @pytest.mark.parametrize(
     ("cuts", "line"),
     [
-        ([cut(7, at=7), cut(8, at=8)], "0 cuts at cut 8, at most 0 since .* in 2 of 2 cuts"),
-        ([cut(7, at=7), cut(8, at=7), cut(9, at=7)], "2 cuts at cut 9, at most 2 .* in 1 of 3 "),
-        ([cut(7, at=0), cut(8, at=8)], "0 cuts at cut 8, at most 1 since .* in 1 of 2 cuts"),
+        ([cut(7, at=7), cut(8, at=8)], "0 cuts .* at cut 8; .* 0 in 2 of 2 cuts, at most 0$"),
+        ([cut(7, at=7), cut(8, at=6), cut(9, at=7)], "2 cuts .* at cut 9; .* 0 in 1 of 3 .* 2$"),
+        ([cut(7, at=0), cut(8, at=8)], "0 cuts .* at cut 8; .* 0 in 1 of 2 cuts, at most 1$"),
     ],
 )
 def test_the_lag_is_counted_in_cuts(cuts: list[LedgerRow], line: str) -> None:
