@@ -18,6 +18,7 @@ from cdc.client.derived.at_cut import preview as preview_of
 from cdc.client.derived.check import Checked, CheckedTable
 from cdc.client.derived.check import check as check_all
 from cdc.client.derived.drop import drop as drop_of
+from cdc.client.derived.explain import explain as explain_of
 from cdc.client.derived.rebuild import rebuild as rebuild_of
 from cdc.client.derived.verify import DerivedReport, verify_by_source, verify_locally
 from cdc.config import Config, load
@@ -27,7 +28,7 @@ from cdc.state.pipeline import resolve
 from cdc.tables import TableId
 
 derived = typer.Typer(
-    help="Check, list, preview, verify, rebuild, pause and drop derived tables. "
+    help="Check, explain, list, preview, verify, rebuild, pause and drop derived tables. "
     "Each command takes --config FILE and has its own --help: wal2lake derived check --help.",
     no_args_is_help=True,
     add_completion=False,
@@ -58,6 +59,18 @@ def check(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) ->
         _show_checked(checked, Console(highlight=False))
     if checked.problems:
         raise typer.Exit(POLICY[ErrorKind.CONFIG].exit_code)
+
+
+@derived.command("explain")
+def explain(
+    name: NameArgument, config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False
+) -> None:
+    """Say which rows a step calculates, how changes of the inputs reach them, and the cost."""
+    found = explain_of(load(config), name)
+    if as_json:
+        print(json.dumps(asdict(found), indent=2))
+    else:
+        print(*found.lines, sep="\n")
 
 
 @derived.command("list")

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Container
 from pathlib import Path
 
+from tests.mutants.changed_rows import CHANGED_ROWS
 from tests.mutants.commits import COMMITS
 from tests.mutants.derived import DERIVED
 from tests.mutants.derived_patterns import DERIVED_PATTERNS
@@ -24,6 +25,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.mutants import MUTANTS
 from tests.mutants.objects import OBJECTS
 from tests.mutants.planted import PLANTED
+from tests.mutants.scoped import SCOPED
 from tests.mutants.snapshots import SNAPSHOTS
 
 ALL = (
@@ -36,6 +38,8 @@ ALL = (
     *DERIVED,
     *DERIVED_PATTERNS,
     *EVENT_WINDOWS,
+    *CHANGED_ROWS,
+    *SCOPED,
 )
 ROOT = Path(__file__).resolve().parents[2]
 ASIDE = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")

@@ -69,13 +69,14 @@ def preview(config: Config, name: str, at: str | None, limit: int) -> tuple[Ledg
 @contextmanager
 def calculated(config: Config, definition: Definition, row: LedgerRow) -> Iterator[Calculator]:
     """Give a database that has the inputs of the definition at the cut."""
-    inputs = {table: _input(table, row).open() for table in definition.inputs}
+    inputs = {table: input_at(table, row).open() for table in definition.inputs}
     with calculator(config.derived.memory_mb) as database:
         load(database, inputs, definition)
         yield database
 
 
-def _input(table: TableId, row: LedgerRow) -> Input:
+def input_at(table: TableId, row: LedgerRow) -> Input:
+    """Return the input at the cut; raises CONFIG if the cut has no rows of it."""
     entry = row.readable(str(table))
     if entry is None or entry.version < 0:
         raise CdcError(

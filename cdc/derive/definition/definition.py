@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sqlglot import exp
+
 from cdc.derive.pattern.pattern import Pattern
 from cdc.derive.sql.problem import Place
 from cdc.tables import TableId
@@ -25,4 +27,6 @@ class Definition:
     postgres: str  # empty for a pattern, which the source cannot calculate
     hash: str  # of query and key: comments, layout, doc and refresh do not change it
     pattern: Pattern | None = None  # whose matches ``duckdb`` reads
+    query: exp.Query | None = field(default=None, compare=False, repr=False)
+    """What ``duckdb`` and ``postgres`` are printed from; None for a pattern."""
     places: tuple[Place, ...] = field(default=(), compare=False)  # of the first use of each input

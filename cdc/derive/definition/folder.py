@@ -100,5 +100,6 @@ def _definition(report: Reporter, table: TableId, front: FrontMatter, query: exp
         duckdb=printing.duckdb(normal),
         postgres=text,
         hash=sha256(json.dumps([text, key]).encode()).hexdigest(),
+        query=normal,
         places=tuple(places.values()),
     ), []

@@ -32,21 +32,41 @@ class Input:
 def load(
     calculator: Calculator, inputs: Mapping[TableId, DeltaTable], definition: Definition
 ) -> None:
-    """Read the columns that the definition may name, of every input, and find its matches.
+    """Read the columns that the definition needs, of every input, and find its matches.
 
     Afterwards its query can be calculated.
     """
-    pattern = definition.pattern
+    load_rows(calculator, inputs, definition)
+    match(calculator, inputs, definition)
+
+
+def load_rows(
+    calculator: Calculator, inputs: Mapping[TableId, DeltaTable], definition: Definition
+) -> None:
+    """Read the columns that the definition needs, of every input."""
     for table, opened in inputs.items():
-        if pattern is None:
-            calculator.load(table, rows(opened, used_columns(opened, definition.duckdb)))
-            continue
-        key = key_of(opened)
-        needed = [definition.duckdb, *pattern.columns]
-        needed += map(fusion_name, [*pattern.partition, *pattern.order, *key])
-        names = used_columns(opened, " ".join(needed)) if key else columns(opened)
-        calculator.load(table, rows(opened, names))
-        find_matches(calculator, table, pattern, key or names)
+        calculator.load(table, rows(opened, needed_columns(opened, definition)))
+
+
+def match(
+    calculator: Calculator, inputs: Mapping[TableId, DeltaTable], definition: Definition
+) -> None:
+    """Find the matches of a pattern in its table, which is loaded; do nothing for another kind."""
+    if definition.pattern is not None:
+        ((table, opened),) = inputs.items()
+        ties = key_of(opened) or columns(opened)
+        find_matches(calculator, table, definition.pattern, ties)
+
+
+def needed_columns(table: DeltaTable, definition: Definition) -> list[str]:
+    """Return the columns of an input without which the definition cannot be calculated."""
+    pattern = definition.pattern
+    if pattern is None:
+        return used_columns(table, definition.duckdb)
+    key = key_of(table)
+    needed = [definition.duckdb, *pattern.columns]
+    needed += map(fusion_name, [*pattern.partition, *pattern.order, *key])
+    return used_columns(table, " ".join(needed)) if key else columns(table)
 
 
 def declare(calculator: Calculator, inputs: Mapping[TableId, Input]) -> None:
@@ -60,6 +80,15 @@ def key_of(table: DeltaTable) -> list[str]:
     """Return the key of a captured table; empty if it has none, or is derived."""
     key: list[str] = json.loads(table.metadata().configuration.get(KEY_PROPERTY, "[]"))
     return key
+
+
+def identity(table: DeltaTable) -> str:
+    """Return what changes when a table is made anew, or gets another key.
+
+    Without it, versions of two tables at one path could be taken for versions of one, and the key
+    decides which of two rows at one time comes first in a pattern.
+    """
+    return f"{table.metadata().id} {' '.join(map(fusion_name, key_of(table)))}".strip()
 
 
 def row_count(table: DeltaTable) -> int:

@@ -16,8 +16,9 @@ import structlog
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.inputs import Input
 from cdc.derive.keep.inputs_at import Inputs, inputs_at
+from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
-from cdc.derive.step.step import Limits, Step, bring
+from cdc.derive.step.step import Step, bring
 from cdc.errors import CdcError
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
@@ -147,9 +148,11 @@ class DerivedTables:
     ) -> tuple[DerivedEntry, _Try]:
         """Calculate the table; a failure of it is tried again when its inputs have changed."""
         name, failure = str(definition.table), ""
-        self._tried.pop(definition.table, None)
+        tried = self._tried.pop(definition.table, None)
+        since = tried.inputs if tried is not None and not tried.failure else None
         try:
-            before = self._after(self._step(definition, inputs, row, anew=anew), definition)
+            step = self._step(definition, inputs, row, since, anew=anew)
+            before = self._after(step, definition)
         except CdcError as error:
             failure = error.message
             logger.warning("derived table stops", table=name, reason=failure)
@@ -161,20 +164,30 @@ class DerivedTables:
         tried = self._tried[definition.table] = _Try(inputs.at, failure)
         return before, tried
 
-    def _step(self, definition: Definition, inputs: Inputs, row: LedgerRow, *, anew: bool) -> Step:
+    def _step(
+        self,
+        definition: Definition,
+        inputs: Inputs,
+        row: LedgerRow,
+        since: Mapping[TableId, Input] | None,
+        *,
+        anew: bool,
+    ) -> Step:
         began = time.monotonic()
         versions = {str(table): one.version for table, one in inputs.at.items()}
         mark = Mark(
             definition=definition.hash, cut=row.cut, epoch=row.epoch, lsn=row.lsn, inputs=versions
         )
         path = self._path_of(definition.table)
-        step = bring(definition, inputs.at, path, mark, self._limits, anew=anew)
+        step = bring(definition, inputs.at, path, mark, self._limits, since=since, anew=anew)
         logger.info(
             "derived",
             table=str(definition.table),
             cut=row.cut,
             added=step.added,
             removed=step.removed,
+            mode=step.cost.mode,
+            why=step.cost.why,
             seconds=round(time.monotonic() - began, 3),
         )
         return step

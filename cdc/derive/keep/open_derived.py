@@ -7,7 +7,7 @@ from functools import partial
 from cdc.config import Config
 from cdc.derive.definition.declared import Declared, declared
 from cdc.derive.keep.derived_tables import DerivedTables
-from cdc.derive.step.step import Limits
+from cdc.derive.step.limits import Limits
 from cdc.lake.layout import table_path
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.state.derived_requests import pauses, rebuilds

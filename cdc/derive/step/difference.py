@@ -12,15 +12,19 @@ from typing import Final
 import pyarrow as pa
 
 from cdc.derive.engine.calculator import Calculator
+from cdc.derive.engine.digest import digest
 from cdc.derive.engine.output_types import Output
+from cdc.derive.scope.scope import DIRTY, SCHEMA, column
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.values.sql_text import postgres_name
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 
 GONE: Final = "_cdc_gone"
 """Of a row of the difference: whether the table has it and the query does not."""
-_FRESH: Final = "wal2lake_fresh"
-_STORED: Final = "wal2lake_stored"
+FRESH: Final = "wal2lake_fresh"
+STORED: Final = "wal2lake_stored"
+_INSIDE: Final = "wal2lake_stored_inside"
+_OUTSIDE: Final = "wal2lake_stored_outside"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,18 +49,57 @@ def difference(
     Raises TABLE_STOPPED for a query that fails, and for rows with equal keys.
     """
     calculator.run(_fresh(query, outputs))
-    _refuse_twins(calculator, key)
+    _refuse_twins(calculator, key, FRESH)
     handles = pa.schema([(ROW_HASH, pa.string()), (COPY, pa.int64())])
-    calculator.keep(_STORED, handles.empty_table() if stored is None else stored)
-    changes = calculator.rows(_changes())
+    calculator.keep(STORED, handles.empty_table() if stored is None else stored)
+    return _compared(calculator, STORED, others=0)
+
+
+def scoped_difference(
+    calculator: Calculator,
+    query: str,
+    outputs: Sequence[Output],
+    key: Sequence[str],
+    *,
+    scope: Sequence[str],
+    stored: pa.RecordBatchReader,
+) -> Difference:
+    """Calculate the query for the values in DIRTY, and compare it with the stored rows of these.
+
+    ``stored`` has the digest, the copy, the columns of the scope key and of the key of all rows.
+    Raises TABLE_STOPPED as ``difference`` does.
+    """
+    calculator.run(_fresh(query, outputs))
+    calculator.keep(STORED, stored)
+    equal = (
+        f"d.{column(n)} IS NOT DISTINCT FROM s.{postgres_name(c)}" for n, c in enumerate(scope)
+    )
+    dirty = f"FROM {STORED} AS s {{}} JOIN {SCHEMA}.{DIRTY} AS d ON {' AND '.join(equal)}"
+    calculator.run(f"CREATE TABLE {_INSIDE} AS SELECT s.* {dirty.format('SEMI')}")
+    calculator.run(f"CREATE TABLE {_OUTSIDE} AS SELECT s.* {dirty.format('ANTI')}")
+    listed = ", ".join(map(postgres_name, key))
+    if key and not set(scope) <= set(key):
+        both = f"SELECT {listed} FROM {FRESH} UNION ALL SELECT {listed} FROM {_OUTSIDE}"  # noqa: S608
+        _refuse_twins(calculator, key, f"({both})")
+    else:
+        _refuse_twins(calculator, key, FRESH)
+    return _compared(calculator, _INSIDE, others=_count(calculator, _OUTSIDE))
+
+
+def _compared(calculator: Calculator, stored: str, *, others: int) -> Difference:
+    changes = calculator.rows(_changes(stored))
     removed = pa.compute.sum(changes.column(GONE)).as_py() or 0
-    ((rows,),) = calculator.values(f"SELECT count(*) FROM {_FRESH}")  # noqa: S608 - our name
     return Difference(
         changes=changes,
-        rows=int(str(rows)),
+        rows=_count(calculator, FRESH) + others,
         added=len(changes) - removed,
         removed=removed,
     )
+
+
+def _count(calculator: Calculator, table: str) -> int:
+    ((rows,),) = calculator.values(f"SELECT count(*) FROM {table}")  # noqa: S608 - our name
+    return int(str(rows))
 
 
 def typed(query: str, outputs: Sequence[Output]) -> str:
@@ -66,42 +109,26 @@ def typed(query: str, outputs: Sequence[Output]) -> str:
 
 
 def _fresh(query: str, outputs: Sequence[Output]) -> str:
-    digest = f"SELECT *, {_digest(outputs)} AS {ROW_HASH} FROM ({typed(query, outputs)})"  # noqa: S608
+    digested = f"SELECT *, {digest(outputs)} AS {ROW_HASH} FROM ({typed(query, outputs)})"  # noqa: S608
     copy = f"row_number() OVER (PARTITION BY {ROW_HASH})"
-    return f"CREATE TABLE {_FRESH} AS SELECT *, {copy} AS {COPY} FROM ({digest})"  # noqa: S608
+    return f"CREATE TABLE {FRESH} AS SELECT *, {copy} AS {COPY} FROM ({digested})"  # noqa: S608
 
 
-def _digest(outputs: Sequence[Output]) -> str:
-    """Return an expression that is equal for equal rows only.
-
-    The length goes before each value, so that no value reads like the end of another.
-    """
-    values = (_text(output.quoted, output.type) for output in outputs)
-    parts = (f"coalesce(length({value}) || ':' || {value}, 'N')" for value in values)
-    return f"sha256({' || '.join(parts)})"
-
-
-def _text(name: str, kind: str) -> str:
-    if kind.endswith("[]"):
-        return f"to_json({name})::VARCHAR"
-    return f"hex({name})" if kind == "BLOB" else f"{name}::VARCHAR"
-
-
-def _changes() -> str:
+def _changes(stored: str) -> str:
     by = f"{ROW_HASH}, {COPY}"
     return (
-        f"SELECT *, false AS {GONE} FROM {_FRESH} ANTI JOIN {_STORED} USING ({by}) "  # noqa: S608
+        f"SELECT *, false AS {GONE} FROM {FRESH} ANTI JOIN {stored} USING ({by}) "  # noqa: S608
         f"UNION ALL BY NAME "
-        f"SELECT {by}, true AS {GONE} FROM {_STORED} ANTI JOIN {_FRESH} USING ({by})"
+        f"SELECT {by}, true AS {GONE} FROM {stored} ANTI JOIN {FRESH} USING ({by})"
     )
 
 
-def _refuse_twins(calculator: Calculator, key: Sequence[str]) -> None:
+def _refuse_twins(calculator: Calculator, key: Sequence[str], rows: str) -> None:
     if not key:
         return
     listed = ", ".join(map(postgres_name, key))
     twins = calculator.values(
-        f"SELECT count(*) FROM {_FRESH} GROUP BY {listed} HAVING count(*) > 1 LIMIT 1"  # noqa: S608
+        f"SELECT count(*) FROM {rows} GROUP BY {listed} HAVING count(*) > 1 LIMIT 1"  # noqa: S608
     )
     if twins:
         raise CdcError(

@@ -12,6 +12,7 @@ from typing import Any, Final
 from deltalake import CommitProperties, DeltaTable
 
 from cdc.lake.table.positions import MARK
+from cdc.tables import TableId
 
 USER_METADATA: Final = "userMetadata"
 """Spark and delta-rs show it in a table's history."""
@@ -26,7 +27,9 @@ class Mark:
     epoch: int
     lsn: int | None
     inputs: Mapping[str, int] = field(default_factory=dict)  # table -> version
+    ids: Mapping[str, str] = field(default_factory=dict)  # table -> its identity
     columns: Mapping[str, str] = field(default_factory=dict)  # name -> type in DuckDB's words
+    cost: Mapping[str, Any] = field(default_factory=dict)  # of the step: the facts of a Cost
 
     def properties(self) -> CommitProperties:
         """Return the mark as properties of a commit."""
@@ -43,6 +46,25 @@ class Mark:
             self.definition,
             list(self.columns.items()),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Of what a table's rows are: the inputs and their identities, and the types of the columns."""
+
+    inputs: Mapping[TableId, int]
+    ids: Mapping[TableId, str]
+    columns: Mapping[str, str]
+
+
+def origin(table: DeltaTable, definition: str) -> Origin | None:
+    """Return of what the table's rows are; None if they are of another definition, or of none."""
+    facts = _facts(table)
+    if facts.get("definition") != definition:
+        return None
+    versions = {TableId.parse(name): version for name, version in facts["inputs"].items()}
+    ids = {TableId.parse(name): one for name, one in facts.get("ids", {}).items()}
+    return Origin(inputs=versions, ids=ids, columns=facts["columns"])
 
 
 def is_derived(table: DeltaTable) -> bool:

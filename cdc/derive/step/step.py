@@ -1,32 +1,47 @@
-"""Brings one derived table to a cut: calculates its query, and commits only what differs."""
+"""Brings one derived table to a cut: calculates its query, and commits only what differs.
 
+Where the query has a scope, only the rows are calculated that changed rows of the inputs lead to.
+Where it has none, or what has changed is not known or is much, the whole query is calculated, which
+is what every step means.
+"""
+
+import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 
+import structlog
 from deltalake import DeltaTable
 
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import calculator
-from cdc.derive.engine.inputs import Input, load, row_count, rows
+from cdc.derive.engine.inputs import (
+    Input,
+    columns,
+    identity,
+    load,
+    load_rows,
+    match,
+    needed_columns,
+    row_count,
+    rows,
+)
+from cdc.derive.engine.output_types import Output
+from cdc.derive.scope.of_definition import definition_scope
+from cdc.derive.scope.scope import Scope, Whole
+from cdc.derive.step.changes import Changes, changes_since
 from cdc.derive.step.commit import commit
 from cdc.derive.step.difference import Difference, difference
-from cdc.derive.step.mark import Mark
+from cdc.derive.step.limits import Cost, Limits
+from cdc.derive.step.mark import Mark, Origin, origin
+from cdc.derive.step.scoped import Kept, recalculate
 from cdc.derive.step.upkeep import keep_small
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.lake.table.positions import open_table
 from cdc.tables import TableId
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much one step may take."""
-
-    memory_mb: int
-    full_rows: int
-    kept_hours: int  # how long the files of old versions are kept
-    scratch: Path
+logger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +52,7 @@ class Step:
     rows: int
     added: int
     removed: int
+    cost: Cost
 
 
 def bring(
@@ -46,47 +62,133 @@ def bring(
     mark: Mark,
     limits: Limits,
     *,
+    since: Mapping[TableId, Input] | None = None,
     anew: bool = False,
 ) -> Step:
     """Make the table at ``path`` equal to the definition's query over the inputs.
 
-    One commit has the difference and the mark; there is none if nothing differs. With ``anew`` it
-    has all rows, and whatever was there is replaced. Raises TABLE_STOPPED where the query fails or
-    is larger than the definition allows, and CONFIG where it does not fit its inputs. The table
-    stays as it is then.
+    One commit has the difference and the mark; there is none if nothing differs. ``since`` are the
+    inputs of which the table is known to have the rows, later ones perhaps than those of its mark.
+    With ``anew`` it has all rows, and whatever was there is replaced. Raises TABLE_STOPPED where
+    the query fails or is larger than the definition allows, and CONFIG where it does not fit its
+    inputs. The table stays as it is then.
     """
-    opened = {table: one.open() for table, one in inputs.items()}
-    _refuse_large(definition, opened.values(), limits)
-    with calculator(limits.memory_mb, limits.scratch) as database:
-        load(database, opened, definition)
-        outputs = database.outputs(definition.duckdb)
-        mark = replace(mark, columns={output.name: output.type for output in outputs})
-        stored = None if anew else _stored(path, mark)
-        handles = None if stored is None else rows(stored, [ROW_HASH, COPY])
-        found = difference(database, definition.duckdb, outputs, definition.key, handles)
-    if stored is not None and not len(found.changes):
-        return _step(stored.version(), found)
-    commit(path, stored, found, mark, limits.kept_hours)
-    return _step(keep_small(path, mark.properties(), limits.kept_hours), found)
+    return _Bringing(definition, inputs, path, mark, limits).bring(since, anew=anew)
 
 
-def _stored(path: str, mark: Mark) -> DeltaTable | None:
-    """Return the table; None if it is not there, or has rows of another definition."""
-    table = open_table(path)
-    return table if table is not None and mark.is_of(table) else None
+class _Bringing:
+    def __init__(
+        self,
+        definition: Definition,
+        inputs: Mapping[TableId, Input],
+        path: str,
+        mark: Mark,
+        limits: Limits,
+    ) -> None:
+        self._definition, self._inputs, self._path = definition, inputs, path
+        self._limits = limits
+        self._opened = {table: one.open() for table, one in inputs.items()}
+        self._ids = {table: identity(one) for table, one in self._opened.items()}
+        self._mark = replace(mark, ids={str(table): one for table, one in self._ids.items()})
+        self._began = time.monotonic()
+
+    def bring(self, since: Mapping[TableId, Input] | None, *, anew: bool) -> Step:
+        scope = definition_scope(
+            self._definition, {table: columns(one) for table, one in self._opened.items()}
+        )
+        if isinstance(scope, Whole):
+            _refuse_large(self._definition, self._opened.values(), self._limits, scope.reason)
+        table = None if anew else open_table(self._path)
+        now = None if table is None else origin(table, self._mark.definition)
+        if table is None or now is None:
+            return self._whole(table, "it is built")
+        if isinstance(scope, Whole):
+            return self._whole(table, scope.reason)
+        if now.ids != self._ids:
+            return self._whole(table, "an input was made anew, or has another key")
+        changes = self._changes(since or self._at(now.inputs))
+        if not isinstance(changes, Changes):
+            return self._whole(table, changes)
+        step = self._scoped(scope, table, now, changes)
+        return step or self._whole(table, "a step by its scope failed")
+
+    def _at(self, versions: Mapping[TableId, int]) -> dict[TableId, Input]:
+        return {t: replace(one, version=versions[t]) for t, one in self._inputs.items()}
+
+    def _changes(self, since: Mapping[TableId, Input]) -> Changes | str:
+        needed = {t: needed_columns(one, self._definition) for t, one in self._opened.items()}
+        return changes_since(since, self._inputs, self._opened, needed, self._limits.share)
+
+    def _scoped(
+        self, scope: Scope, table: DeltaTable, now: Origin, changes: Changes
+    ) -> Step | None:
+        """Do the step by its scope; None if it fails, which the whole query decides then."""
+        if not changes.count:
+            return self._unchanged(table)
+        try:
+            with calculator(self._limits.memory_mb, self._limits.scratch) as database:
+                load_rows(database, self._opened, self._definition)
+                kept = Kept(
+                    outputs=[Output(name, kind) for name, kind in now.columns.items()],
+                    stored=partial(rows, table),
+                    match=partial(match, database, self._opened, self._definition),
+                )
+                found = recalculate(database, self._definition, scope, changes, kept)
+        except CdcError as error:
+            logger.info("derived table is calculated as a whole", reason=error.message)
+            return None
+        cost = self._cost("scoped", changed=changes.count, keys=found.keys)
+        return self._committed(self._typed(now.columns), table, found.difference, cost)
+
+    def _unchanged(self, table: DeltaTable) -> Step:
+        found = Cost(mode="scoped", seconds=time.monotonic() - self._began)
+        return Step(version=table.version(), rows=row_count(table), added=0, removed=0, cost=found)
+
+    def _whole(self, table: DeltaTable | None, why: str) -> Step:
+        with calculator(self._limits.memory_mb, self._limits.scratch) as database:
+            load(database, self._opened, self._definition)
+            outputs = database.outputs(self._definition.duckdb)
+            mark = self._typed({output.name: output.type for output in outputs})
+            stored = table if table is not None and mark.is_of(table) else None
+            handles = None if stored is None else rows(stored, [ROW_HASH, COPY])
+            query, key = self._definition.duckdb, self._definition.key
+            found = difference(database, query, outputs, key, handles)
+        return self._committed(mark, stored, found, self._cost("whole", why=why))
+
+    def _typed(self, types: Mapping[str, str]) -> Mark:
+        return replace(self._mark, columns=types)
+
+    def _cost(self, mode: str, *, why: str = "", changed: int = 0, keys: int = 0) -> Cost:
+        seconds = round(time.monotonic() - self._began, 3)
+        return Cost(mode=mode, why=why, changed=changed, keys=keys, seconds=seconds)
+
+    def _committed(
+        self, mark: Mark, stored: DeltaTable | None, found: Difference, cost: Cost
+    ) -> Step:
+        version = -1 if stored is None else stored.version()
+        if stored is None or len(found.changes):
+            mark = replace(mark, cost=asdict(cost))
+            hours = self._limits.kept_hours
+            commit(self._path, stored, found, mark, hours)
+            version = keep_small(self._path, mark.properties(), hours)
+        return Step(
+            version=version,
+            rows=found.rows,
+            added=found.added,
+            removed=found.removed,
+            cost=cost,
+        )
 
 
-def _refuse_large(definition: Definition, inputs: Iterable[DeltaTable], limits: Limits) -> None:
+def _refuse_large(
+    definition: Definition, inputs: Iterable[DeltaTable], limits: Limits, why: str
+) -> None:
     if definition.refresh != "incremental":
         return
     total = sum(map(row_count, inputs))
     if total > limits.full_rows:
         raise CdcError(
             ErrorKind.TABLE_STOPPED,
-            f"its inputs have {total:,} rows, and it can only be calculated as a whole",
+            f"its inputs have {total:,} rows, and it can only be calculated as a whole: {why}",
             remedy="set refresh: full in the definition, or raise derived.full_rows",
         )
-
-
-def _step(version: int, found: Difference) -> Step:
-    return Step(version=version, rows=found.rows, added=found.added, removed=found.removed)

@@ -40,7 +40,9 @@ assert _SCALARS.keys() == SCALARS  # noqa: S101 - what is allowed can be written
 
 def arrow_schema(metadata: Metadata) -> pa.Schema:
     """Return the schema that rows for the table must have: the table's columns in order."""
-    return pa.schema([pa.field(column.name, _arrow(column.type)) for column in metadata.columns])
+    return pa.schema(
+        [pa.field(column.name, arrow_type(column.type)) for column in metadata.columns]
+    )
 
 
 def stored_schema(metadata: Metadata) -> pa.Schema:
@@ -48,9 +50,10 @@ def stored_schema(metadata: Metadata) -> pa.Schema:
     return pa.schema(list(map(_field, metadata.columns)))
 
 
-def _arrow(of: str | Mapping[str, Any]) -> pa.DataType:
+def arrow_type(of: str | Mapping[str, Any]) -> pa.DataType:
+    """Return the Arrow type of a Delta type; raises KeyError unless it is a scalar or an array."""
     if not isinstance(of, str):
-        element = pa.field("element", _arrow(of["elementType"]), nullable=of["containsNull"])
+        element = pa.field("element", arrow_type(of["elementType"]), nullable=of["containsNull"])
         return pa.list_(element)
     if (digits := DECIMAL.fullmatch(of)) is not None:
         return pa.decimal128(int(digits[1]), int(digits[2]))
@@ -103,7 +106,7 @@ def measured(metadata: Metadata) -> list[StoredColumn]:
 
 def _field(column: StoredColumn) -> pa.Field:
     field_id = {"PARQUET:field_id": str(column.field_id)}
-    return pa.field(column.physical, _arrow(column.type), metadata=field_id)
+    return pa.field(column.physical, arrow_type(column.type), metadata=field_id)
 
 
 def _first(given: pa.Schema, wanted: pa.Schema) -> str:

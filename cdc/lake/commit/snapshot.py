@@ -7,9 +7,11 @@ read once is kept: the state after the next commit needs that commit alone.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cdc.errors import CdcError, ErrorKind, Reason
@@ -98,6 +100,34 @@ def _versions(names: Iterable[str], form: re.Pattern[str]) -> set[int]:
     return {int(found[1]) for name in names if (found := form.fullmatch(name))}
 
 
+def last_checkpoint(store: FileStore, version: int) -> int | None:
+    """Return the newest version, up to this one, that has a checkpoint of one file."""
+    return max((v for v in _versions(store.names(LOG), _CHECKPOINT) if v <= version), default=None)
+
+
+def state_at(
+    store: FileStore, version: int, checkpoint: int | None, paths: Collection[str] | None = None
+) -> TableState:
+    """Return a version, followed from a checkpoint before it, or from the first entry.
+
+    With ``paths``, only these of its files are in it: a log of many files is then quick to read.
+    Raises what ``entry_actions``, ``checkpointed`` and ``after`` raise.
+    """
+    state = BEFORE_THE_FIRST
+    if checkpoint is not None:
+        state = after(state, checkpoint, checkpointed(store, checkpoint, paths))
+    for number in range(state.version + 1, version + 1):
+        actions = entry_actions(store, number)
+        state = after(state, number, (a for a in actions if paths is None or _is_of(a, paths)))
+    return state
+
+
+def _is_of(action: Mapping[str, Any], paths: Collection[str]) -> bool:
+    """Return whether an action is of one of these files, or of the whole table."""
+    file = action.get("add") or action.get("remove")
+    return file is None or file["path"] in paths
+
+
 def entry_actions(
     store: FileStore, version: int, unless: tuple[str, ...] = ()
 ) -> Iterator[Mapping[str, Any]]:
@@ -110,16 +140,25 @@ def entry_actions(
     return map(json.loads, lines)
 
 
-def checkpointed(store: FileStore, version: int) -> Iterator[Mapping[str, Any]]:
+def checkpointed(
+    store: FileStore, version: int, paths: Collection[str] | None = None
+) -> Iterator[Mapping[str, Any]]:
     """Yield what a version's checkpoint of one file says of the table; not what was removed.
 
-    Raises OSError, and ValueError for a damaged file.
+    With ``paths``, only of these of its files. Raises OSError, and ValueError for a damaged file.
     """
     with pq.ParquetFile(checkpoint_name(version), filesystem=store.tree) as file:
         names = [name for name in _READ if name in file.schema_arrow.names]
         for name in names:
             column = file.read(columns=[name]).column(name)
+            if name == "add" and paths is not None:
+                column = _of_paths(column, paths)
             yield from ({name: found} for found in column.drop_null().to_pylist())
+
+
+def _of_paths(added: pa.ChunkedArray, paths: Collection[str]) -> pa.ChunkedArray:
+    wanted = pa.array(list(paths), pa.string())
+    return added.filter(pc.is_in(pc.struct_field(added, "path"), value_set=wanted))
 
 
 def _unreadable(path: str, detail: str) -> CdcError:

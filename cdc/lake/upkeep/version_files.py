@@ -7,8 +7,7 @@ from urllib.parse import unquote
 
 from cdc.lake.commit.deletion_vector import Vector
 from cdc.lake.commit.protocol import TakeMergeError
-from cdc.lake.commit.replay import BEFORE_THE_FIRST, TableState, after
-from cdc.lake.commit.snapshot import checkpointed, entry_actions
+from cdc.lake.commit.snapshot import entry_actions, state_at
 from cdc.lake.files.file_store import FileStore
 from cdc.lake.upkeep.transaction_log import Kept
 
@@ -23,7 +22,7 @@ def needed(store: FileStore, keeping: Kept) -> Iterator[str]:
 
     Raises one of ``NOT_UNDERSTOOD``, or OSError.
     """
-    for file in _state(store, keeping).files.values():
+    for file in state_at(store, keeping.oldest, keeping.checkpoint).files.values():
         vector = {} if file.vector is None else {"deletionVector": file.vector.action()}
         yield from files_of({"path": file.path, **vector})
     for version in range(keeping.oldest + 1, keeping.newest + 1):
@@ -45,14 +44,3 @@ def is_inside(name: str) -> bool:
     """Return whether a path is one in the table's folder, relative to it."""
     place = PurePosixPath(name)
     return not place.is_absolute() and ":" not in name and ".." not in place.parts
-
-
-def _state(store: FileStore, keeping: Kept) -> TableState:
-    """Return the oldest kept version, from the last checkpoint before it."""
-    state = BEFORE_THE_FIRST
-    if keeping.checkpoint is not None:
-        actions = checkpointed(store, keeping.checkpoint)
-        state = after(state, keeping.checkpoint, actions)
-    for version in range(state.version + 1, keeping.oldest + 1):
-        state = after(state, version, entry_actions(store, version))
-    return state

@@ -11,7 +11,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 from cdc.derive.definition.definition import Definition
 from cdc.derive.keep.derived_tables import DerivedTables
-from cdc.derive.step.step import Limits
+from cdc.derive.step.limits import Limits
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.state.derived_requests import pauses, rebuilds

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import fs
 
-from cdc.apply.local import stored_rows
 from cdc.apply.local.arrow import arrow_type
 from cdc.apply.local.not_local import NotLocalError
 from cdc.apply.local.stored_rows import StoredColumn, row_file
+from cdc.lake.files import row_file as row_file_module
 from cdc.lake.key_index.data_file import DataFile
 
 ROWS, GROUP = 50, 7
@@ -56,7 +56,7 @@ def test_rows_are_those_of_the_whole_file(written: Written, some: set[int], batc
     asked = np.array(sorted(some), np.int64)
 
     with pytest.MonkeyPatch.context() as patch, row_file(files, file, COLUMNS) as opened:
-        patch.setattr(stored_rows, "_BATCH_BYTES", batch)
+        patch.setattr(row_file_module, "_BATCH_BYTES", batch)
         found = opened.read(asked)
 
     whole = rows.take(pa.array(asked))

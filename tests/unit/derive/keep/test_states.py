@@ -8,6 +8,7 @@ from deltalake import DeltaTable
 
 from cdc.derive.definition.folder import read_definition
 from cdc.state.derived_requests import pauses, rebuilds
+from tests.unit.derive.events import read
 from tests.unit.derive.orders import BIG, BY_WHO, ORDERS, one, order
 from tests.unit.derive.small_lake import SmallLake, defined, rows_of, type_of
 
@@ -57,13 +58,18 @@ def test_rows_with_one_key_stop_the_table(lake: SmallLake) -> None:
 
 
 def test_what_is_large_is_refused_unless_the_definition_allows_it(lake: SmallLake) -> None:
-    full = defined("full", BY_WHO.duckdb, "shop.orders", refresh="full")
+    counted = "SELECT count(*) AS n FROM shop.orders"
+    total, full = read(counted, "total"), read(f"/* ---\nrefresh: full\n--- */\n{counted}", "full")
+    groups = read("SELECT who, count(*) AS n FROM shop.orders GROUP BY who", "groups")
     lake.set(orders=[order(number, "a") for number in range(11)], people=[])
-    with closing(lake.keep(BY_WHO, full, full_rows=10)) as kept:
-        refused, allowed = kept.entries(lake.row())
+    with closing(lake.keep(total, full, groups, full_rows=10)) as kept:
+        refused, *allowed = kept.entries(lake.row())
 
-    assert refused.reason == "its inputs have 11 rows, and it can only be calculated as a whole"
-    assert allowed.state == "streaming"
+    assert refused.reason == (
+        "its inputs have 11 rows, and it can only be calculated as a whole: "
+        "it aggregates all rows: it has no GROUP BY"
+    )
+    assert [entry.state for entry in allowed] == ["streaming", "streaming"]
 
 
 @pytest.mark.parametrize("state", ["stopped", "degraded"])

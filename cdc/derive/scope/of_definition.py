@@ -1,0 +1,36 @@
+"""Find the scope of a definition, of whatever kind it is."""
+
+from collections.abc import Mapping, Sequence
+
+from cdc.derive.definition.definition import Definition
+from cdc.derive.scope.reading import scope_of
+from cdc.derive.scope.scope import SCHEMA, Branch, Occurrence, Scope, Whole, column, restricted
+from cdc.events.values.sql_text import postgres_name
+from cdc.tables import TableId
+
+
+def definition_scope(
+    definition: Definition, columns: Mapping[TableId, Sequence[str]]
+) -> Scope | Whole:
+    """Return the scope of a definition over tables with these columns."""
+    if definition.refresh == "full":
+        return Whole("its definition says refresh: full")
+    if definition.pattern is not None:
+        return _of_pattern(definition, definition.pattern.partition)
+    if definition.query is None:
+        return Whole("it is no query")
+    return scope_of(definition.query, definition.key, columns)
+
+
+def _of_pattern(definition: Definition, partition: Sequence[str]) -> Scope | Whole:
+    """The matches of a partition depend on its rows alone."""
+    if not partition or not set(partition) <= set(definition.columns):
+        return Whole("its pattern has no PARTITION BY")
+    (table,) = definition.inputs
+    listed = ", ".join(
+        f"{postgres_name(name)} AS {column(number)}" for number, name in enumerate(partition)
+    )
+    reached = f"SELECT DISTINCT {listed} FROM {SCHEMA}.{restricted(0)}"  # noqa: S608 - checked names
+    occurrences = (Occurrence(table=table, name=table.name),)
+    branch = Branch(occurrences=occurrences, links=(), reached=reached)
+    return Scope(columns=tuple(partition), branches=(branch,), query=definition.duckdb)

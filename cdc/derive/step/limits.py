@@ -1,0 +1,26 @@
+"""Define how much one step may take, and what it took."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much one step may take."""
+
+    memory_mb: int
+    full_rows: int
+    kept_hours: int  # how long the files of old versions are kept
+    scratch: Path
+    share: float = 0.2  # of an input's rows: more changed ones are not looked at one by one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """How a step was done, for those who ask what a table costs."""
+
+    mode: str  # "scoped" or "whole"
+    why: str = ""  # it was not scoped
+    changed: int = 0  # rows of inputs that were removed or added; 0 if whole
+    keys: int = 0  # values of the scope key that were calculated; 0 if whole
+    seconds: float = 0.0

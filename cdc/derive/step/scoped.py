@@ -1,0 +1,75 @@
+"""Calculates what changed rows of the inputs lead to, and nothing else of a derived table."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from cdc.derive.definition.definition import Definition
+from cdc.derive.engine.calculator import Calculator, named
+from cdc.derive.engine.output_types import Output
+from cdc.derive.scope.scope import DIRTY, SCHEMA, Scope, column
+from cdc.derive.step.changes import Changes, keep_changes
+from cdc.derive.step.difference import Difference, scoped_difference
+from cdc.derive.step.reach import find_dirty
+from cdc.events.values.sql_text import postgres_name
+from cdc.lake.table.merge_plan import COPY, ROW_HASH
+from cdc.tables import TableId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A derived table as it is, and how the rest of its calculation is done."""
+
+    outputs: Sequence[Output]
+    stored: Callable[[list[str]], pa.RecordBatchReader]
+    """Gives columns of all its rows."""
+    match: Callable[[], None]
+    """Finds the matches of a pattern in the rows that are left in its table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalculated:
+    """What differs, and how many values of the scope key were calculated for it."""
+
+    difference: Difference
+    keys: int
+
+
+def recalculate(
+    database: Calculator,
+    definition: Definition,
+    scope: Scope,
+    changes: Changes,
+    kept: Kept,
+) -> Recalculated:
+    """Compare the rows that the changes lead to with those that are there.
+
+    The inputs are loaded as they are now.
+    """
+    changed = keep_changes(database, changes)
+    types = {output.name: output for output in kept.outputs}
+    keys = find_dirty(database, scope, [types[name] for name in scope.columns], changed)
+    if definition.pattern is not None:
+        _leave_dirty(database, scope, definition.inputs[0])
+        kept.match()
+    names = dict.fromkeys([ROW_HASH, COPY, *scope.columns, *definition.key])
+    difference = scoped_difference(
+        database,
+        scope.query,
+        kept.outputs,
+        definition.key,
+        scope=scope.columns,
+        stored=kept.stored([*names]),
+    )
+    return Recalculated(difference=difference, keys=keys)
+
+
+def _leave_dirty(database: Calculator, scope: Scope, table: TableId) -> None:
+    """Delete the rows of all other partitions from the loaded table."""
+    equal = " AND ".join(
+        f"d.{column(number)} IS NOT DISTINCT FROM {named(table)}.{postgres_name(name)}"
+        for number, name in enumerate(scope.columns)
+    )
+    dirty = f"SELECT TRUE FROM {SCHEMA}.{DIRTY} AS d WHERE {equal}"  # noqa: S608 - checked names
+    database.run(f"DELETE FROM {named(table)} WHERE NOT EXISTS ({dirty})")  # noqa: S608

@@ -1,0 +1,5 @@
+"""Says why the rows that differ between two versions are not known."""
+
+
+class UnknownChangesError(Exception):
+    """Raised if the rows that differ are not known, or are too many to be worth it."""

@@ -1,0 +1,101 @@
+"""Bugs of scoped steps: a scope that is too small, and rows that it leaves out."""
+
+from typing import Final
+
+from tests.mutants.mutant import Mutant
+
+_CASES: Final = ("tests/unit/derive/scoped/test_scoped_cases.py",)
+_REACH: Final = "cdc/derive/step/reach.py"
+SCOPED: Final = (
+    Mutant(
+        name="scoped: the rows as they were are left out",
+        file=_REACH,
+        old="        for side in _SIDES:\n            self._join(side)\n",
+        new='        self._join("new")\n',
+        tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: other tables are looked at only as they are now",
+        file=_REACH,
+        old="        if table in self._changed:\n",
+        new="        if False:\n",
+        tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: links are followed to one table only",
+        file=_REACH,
+        old="            known.add(there)\n            yield link, here, there\n",
+        new="            yield link, here, there\n",
+        tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: a session is looked at without its neighbours",
+        file=_REACH,
+        old="        if names:\n",
+        new="        if False:\n",
+        tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: sessions of no key are forgotten",
+        file=_REACH,
+        old='names, "IS NOT DISTINCT FROM")',
+        new='names, "=")',
+        tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: NULL is no value of the scope key",
+        file="cdc/derive/scope/printed.py",
+        old="exp.NullSafeEQ(",
+        new="exp.EQ(",
+        tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: stored rows with NULL in the scope key are not compared",
+        file="cdc/derive/step/difference.py",
+        old='f"d.{column(n)} IS NOT DISTINCT FROM s.',
+        new='f"d.{column(n)} = s.',
+        tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: what a condition asks may change unseen",
+        file="cdc/derive/step/reach.py",
+        old="            if occurrence.table in changed:\n",
+        new="            if occurrence.table in changed and not occurrence.is_condition:\n",
+        tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: values that are equal and print differently are no change",
+        file="cdc/derive/step/changes.py",
+        old='SELECT *, {digest(outputs)} AS _cdc_digest FROM {{}}"',
+        new='SELECT *, 1 AS _cdc_digest FROM {{}}"',
+        tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: equal rows are one change",
+        file="cdc/derive/step/changes.py",
+        old="EXCEPT ALL",
+        new="EXCEPT",
+        tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: an equality in WHERE links tables beside an outer join",
+        file="cdc/derive/scope/links.py",
+        old='    if all(_is_inner(each) for each in leaf.select.args["joins"]):\n',
+        new="    if True:\n",
+        tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: a condition beside a FULL join may name any table",
+        file="cdc/derive/scope/links.py",
+        old="    _refuse_third(leaf, join, link)\n",
+        new="",
+        tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: GROUP BY does not bound the scope key",
+        file="cdc/derive/scope/together.py",
+        old="        return all(value in each for each in sets)\n",
+        new="        return True\n",
+        tests=_CASES,
+    ),
+)

@@ -1,0 +1,131 @@
+"""A derived table without a lake: its rows are kept step by step, as the job keeps them."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from cdc.derive.definition.definition import Definition
+from cdc.derive.definition.folder import read_definition
+from cdc.derive.engine.calculator import Calculator, calculator
+from cdc.derive.scope.of_definition import definition_scope
+from cdc.derive.scope.scope import Scope, Whole
+from cdc.derive.step.changes import Changes
+from cdc.derive.step.difference import GONE, difference, typed
+from cdc.derive.step.scoped import Kept, recalculate
+from cdc.lake.changed.changed_rows import ChangedRows
+from cdc.lake.table.merge_plan import COPY, ROW_HASH
+from tests.unit.derive.scoped.grammar import SCHEMAS, World
+
+
+def defined(query: str) -> Definition:
+    """Return the definition with this text."""
+    definition, problems = read_definition("marts.t.sql", "marts.t.sql", query)
+    assert problems == [], query
+    assert definition is not None
+    return definition
+
+
+def scope_in_shop(definition: Definition) -> Scope | Whole:
+    """Return the scope of a definition over the tables of the grammar."""
+    return definition_scope(definition, {table: one.names for table, one in SCHEMAS.items()})
+
+
+@dataclass
+class KeptRows:
+    """The stored rows of a definition that has a scope, and the world at the last cut."""
+
+    definition: Definition
+    scope: Scope
+    world: World = field(default_factory=dict)
+    stored: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+
+    def build(self, world: World) -> None:
+        """Calculate all rows."""
+        with calculator(256) as database:
+            _load(database, world)
+            outputs = database.outputs(self.definition.duckdb)
+            found = difference(database, self.definition.duckdb, outputs, (), None)
+        self._apply(found.changes, world)
+
+    def step(self, world: World) -> int:
+        """Calculate what has changed since the last cut; return how many keys that were."""
+        with calculator(256) as database:
+            _load(database, world)
+            outputs = database.outputs(self.definition.duckdb)
+            schema = _stored_schema(database, self.definition)
+            kept = Kept(
+                outputs=outputs,
+                stored=lambda names: self._columns(names, schema),
+                match=lambda: None,
+            )
+            changes = _changes(self.world, world)
+            found = recalculate(database, self.definition, self.scope, changes, kept)
+        self._apply(found.difference.changes, world)
+        assert found.difference.rows == len(self.stored)
+        return found.keys
+
+    def rows(self) -> "Counter[str]":
+        """Return the rows that are stored."""
+        hidden = (ROW_HASH, COPY)
+        return Counter(
+            repr({name: value for name, value in row.items() if name not in hidden})
+            for row in self.stored.values()
+        )
+
+    def expected(self) -> "Counter[str]":
+        """Return the rows that the query gives in the whole world."""
+        with calculator(256) as database:
+            _load(database, self.world)
+            outputs = database.outputs(self.definition.duckdb)
+            found = database.rows(typed(self.definition.duckdb, outputs)).to_pylist()
+        return Counter(map(repr, found))
+
+    def _columns(self, names: list[str], schema: pa.Schema) -> pa.RecordBatchReader:
+        table = pa.Table.from_pylist(list(self.stored.values()), schema)
+        return table.select(names).to_reader()
+
+    def _apply(self, changes: pa.Table, world: World) -> None:
+        for row in changes.to_pylist():
+            handle = row[ROW_HASH], row[COPY]
+            if row.pop(GONE):
+                del self.stored[handle]
+            else:
+                assert handle not in self.stored
+                self.stored[handle] = row
+        self.world = world
+
+
+def _stored_schema(database: Calculator, definition: Definition) -> pa.Schema:
+    """Return the schema of the stored rows."""
+    outputs = database.outputs(definition.duckdb)
+    empty = database.rows(f"{typed(definition.duckdb, outputs)} LIMIT 0").schema
+    return empty.append(pa.field(ROW_HASH, pa.string())).append(pa.field(COPY, pa.int64()))
+
+
+def _load(database: Calculator, world: World) -> None:
+    for table, schema in SCHEMAS.items():
+        database.load(table, _table(world, table, schema))
+
+
+def _changes(before: World, now: World) -> Changes:
+    """Give all rows as removed and added: most of them have not changed."""
+    return Changes(
+        rows={
+            table: ChangedRows(
+                removed=_table(before, table, schema), added=_table(now, table, schema)
+            )
+            for table, schema in SCHEMAS.items()
+            if before[table] is not now[table]
+        }
+    )
+
+
+def _table(world: World, table: Any, schema: pa.Schema) -> pa.Table:  # noqa: ANN401
+    rows = [
+        {**row, "amount": Decimal(row["amount"])} if row.get("amount") is not None else row
+        for row in world[table]
+    ]
+    return pa.Table.from_pylist(rows, schema)
