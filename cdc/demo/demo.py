@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from cdc.config import Config
-from cdc.demo import report, shop
+from cdc.demo import marts, report, shop
 from cdc.demo.demo_directory import DemoDirectory
 from cdc.demo.display import LiveDisplay
 from cdc.demo.meter import Meter
@@ -19,7 +19,7 @@ from cdc.demo.stages import Live, Snapshot, await_snapshot, bring_up, keep_busy,
 from cdc.demo.workload import Workload
 from cdc.state.pipeline import resolve
 
-STEPS = 7
+STEPS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,7 @@ class Options:
     rows: int  # minimum number of rows to snapshot
     seed: int
     snapshot_timeout: float = 900
+    sync_timeout: float = 300
 
 
 @dataclass(kw_only=True)
@@ -46,6 +47,7 @@ class Demo:
     def run(self) -> None:
         """Run all steps; raises the error of the one that fails and leaves the stack running."""
         config = self.directory.create()
+        self.directory.define(marts.DEFINITIONS)
         with self._doing("shop") as say:
             rows = filled_source(config, scale=self.options.rows / shop.ROWS_AT_SCALE_ONE)
             say(f"{sum(rows.values()):,} rows in {len(rows)} tables of an embedded Postgres")
@@ -56,6 +58,7 @@ class Demo:
             say(f"{sum(rows.values()):,} rows readable after {snapshot.seconds:.1f} s")
         with self._doing("live"):
             meter, workload = self._live(config, rows)
+        marts.run_script(config, "example.sql")
         with self._doing("sync"):
             self.directory.command("sync")
         live = measure_live(meter, workload)
@@ -63,6 +66,9 @@ class Demo:
             self.directory.command("verify")
         with self._doing("report"):
             self._report(config, snapshot, live, meter)
+        with self._doing("derived"):
+            self._move(config, meter)
+        report.print_farewell(self.console, config, self.directory.config_file)
 
     @contextmanager
     def _doing(self, step: str) -> Iterator[Callable[[str], None]]:
@@ -111,17 +117,27 @@ class Demo:
         report.print_tables(self.console, snapshot=snapshot, live=live, source=source, lake=lake)
         equal = f"equal: every row and value of {len(lake)} tables, {sum(lake.values()):,} rows"
         report.print_figures(self.console, snapshot=snapshot, live=live, verified=equal)
-        self._ask(report.BESTSELLERS)
-        self._ask(report.BY_STATUS)
+        self._ask("sql", report.BESTSELLERS)
+        self._ask("sql", report.BY_STATUS)
         if meter.first is not None:
-            self._ask(report.BY_STATUS, "--at", str(meter.first.cut))
-        report.print_farewell(self.console, config, self.directory.config_file)
+            self._ask("sql", report.BY_STATUS, "--at", str(meter.first.cut))
 
-    def _ask(self, query: str, *at: str) -> None:
-        shown = " ".join(at)
-        line = f'\n$ wal2lake sql "{query}" {shown}'
+    def _ask(self, *command: str) -> None:
+        words = " ".join(f'"{word}"' if " " in word else word for word in command)
+        line = f"\n$ wal2lake {words}"
         self.console.print(line, style="green", highlight=False, soft_wrap=True)
-        self.directory.command("sql", query, *at)
+        self.directory.command(*command)
+
+    def _move(self, config: Config, meter: Meter) -> None:
+        before = marts.read_marts(config)
+        marts.run_script(config, "changes.sql")
+        cut = marts.await_marts(config, timeout=self.options.sync_timeout)
+        marts.print_moves(self.console, before, marts.read_marts(config))
+        self._ask("derived", "verify", "--at", str(cut))
+        self._ask("derived", "verify", "--source", *marts.BY_SOURCE)
+        meter.read()
+        line = f"[bold]lag[/bold]        {marts.lag_line(meter.rows)}"
+        self.console.print(line, highlight=False, soft_wrap=True)
 
 
 def _bar(console: Console) -> Progress:

@@ -15,7 +15,6 @@ CONFIG: Final = """\
 name: demo
 source:
   tables: [shop.*]
-  append_only: [shop.page_views]
 lake: {path: lake}
 state_dir: state
 """
@@ -43,6 +42,10 @@ class DemoDirectory:
         self.root.mkdir(parents=True)
         self.config_file.write_text(CONFIG)
         return load(self.config_file)
+
+    def define(self, definitions: Path) -> None:
+        """Copy the definitions of derived tables to where the job looks for them."""
+        shutil.copytree(definitions, self.root / "derived")
 
     def remove(self) -> None:
         """Stop the demo and delete the directory."""

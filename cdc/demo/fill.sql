@@ -60,14 +60,18 @@ from (
 ) as lines
 where lines.order_id = orders.order_id;
 
-insert into shop.payments (payment_id, order_id, amount, method, paid_at)
+-- Every customer has one card, of the same number, and uses it at home.
+insert into shop.payments (payment_id, order_id, amount, method, paid_at, card_id, country)
 select
     md5('payment' || order_id)::uuid,
     order_id,
     total,
     (array['card', 'transfer', 'invoice'])[1 + order_id % 3],
-    placed_at + interval '1 hour'
+    placed_at + interval '1 hour',
+    case when order_id % 3 = 0 then customer_id end,
+    country
 from shop.orders
+join shop.customers using (customer_id)
 where status <> 'new';
 
 insert into shop.page_views (viewed_at, customer_id, path, duration_ms)

@@ -91,10 +91,22 @@ def pay(clerk: Clerk) -> None:
         clerk.change(
             "payments",
             "insert into shop.payments"
-            " select gen_random_uuid(), order_id, total, 'card', clock_timestamp()"
-            " from shop.orders where order_id = %s",
+            " select gen_random_uuid(), order_id, total, 'card', clock_timestamp(), customer_id,"
+            " country from shop.orders join shop.customers using (customer_id) where order_id = %s",
             order,
         )
+
+
+def defraud(clerk: Clerk) -> None:
+    """Test somebody's card with a small payment, then pay twice with it abroad."""
+    clerk.change(
+        "payments",
+        "insert into shop.payments select gen_random_uuid(), order_id, amount, 'card',"
+        " clock_timestamp() + second * interval '1 second', customer_id, country"
+        " from shop.orders cross join (values (0, 0.50, 'de'), (1, 700, 'us'), (2, 900, 'us'))"
+        " as paid (second, amount, country) where order_id = %s",
+        clerk.pick_order(),
+    )
 
 
 def ship(clerk: Clerk) -> None:
@@ -151,7 +163,7 @@ def replace_line(clerk: Clerk) -> None:
 
 
 def browse(clerk: Clerk) -> None:
-    """Insert page views, into a table without a key."""
+    """Insert page views, a few at once."""
     clerk.change(
         "page_views",
         "insert into shop.page_views select clock_timestamp(), %s, '/product/' || n, n * 100"
@@ -235,6 +247,7 @@ MIX: Final[Mapping[Callable[[Clerk], None], int]] = {
     review: 4,
     rewrite: 1,
     renumber_payment: 2,
+    defraud: 1,
     give_up: 1,
 }
 
