@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from cdc.derive.fold.fold import Fold
 from cdc.derive.pattern.pattern import Pattern
 from cdc.derive.sql.problem import Place
 from cdc.tables import TableId
@@ -22,7 +23,8 @@ class Definition:
     inputs: tuple[TableId, ...]  # distinct, in order of first use
     columns: tuple[str, ...]  # of the output, in order
     duckdb: str
-    postgres: str  # empty for a pattern, which the source cannot calculate
+    postgres: str  # empty for patterns and folds, which the source cannot calculate
     hash: str  # of query and key: comments, layout, doc and refresh do not change it
     pattern: Pattern | None = None  # whose matches ``duckdb`` reads
+    fold: Fold | None = None  # whose states or faults ``duckdb`` reads
     places: tuple[Place, ...] = field(default=(), compare=False)  # of the first use of each input

@@ -1,7 +1,7 @@
 """Reads the inputs of a query from the lake, each at the version of one cut."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -9,6 +9,7 @@ from deltalake import DeltaTable, QueryBuilder
 
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator
+from cdc.derive.engine.folds import find_states
 from cdc.derive.engine.matches import find_matches
 from cdc.events.names import OURS
 from cdc.events.values.sql_text import fusion_name
@@ -32,21 +33,39 @@ class Input:
 def load(
     calculator: Calculator, inputs: Mapping[TableId, DeltaTable], definition: Definition
 ) -> None:
-    """Read the columns that the definition may name, of every input, and find its matches.
+    """Read the columns that the definition may name, of every input; find its matches or states.
 
     Afterwards its query can be calculated.
     """
-    pattern = definition.pattern
     for table, opened in inputs.items():
-        if pattern is None:
-            calculator.load(table, rows(opened, used_columns(opened, definition.duckdb)))
-            continue
-        key = key_of(opened)
-        needed = [definition.duckdb, *pattern.columns]
-        needed += map(fusion_name, [*pattern.partition, *pattern.order, *key])
-        names = used_columns(opened, " ".join(needed)) if key else columns(opened)
+        names = _needed(opened, definition)
         calculator.load(table, rows(opened, names))
-        find_matches(calculator, table, pattern, key or names)
+        find(calculator, table, definition, key_of(opened) or names)
+
+
+def find(
+    calculator: Calculator, table: TableId, definition: Definition, ties: Sequence[str]
+) -> None:
+    """Find in a loaded table what the query reads instead of it: matches, states, or nothing.
+
+    ``ties`` put rows into one order that are equal in the order of the definition.
+    """
+    if definition.pattern is not None:
+        find_matches(calculator, table, definition.pattern, ties)
+    if definition.fold is not None:
+        find_states(calculator, table, definition.fold, ties)
+
+
+def _needed(opened: DeltaTable, definition: Definition) -> list[str]:
+    """Return the columns to read; where all of them decide between equal rows, all."""
+    pattern, key = definition.pattern, key_of(opened)
+    if definition.fold is not None or (pattern is not None and not key):
+        return columns(opened)
+    needed = [definition.duckdb]
+    if pattern is not None:
+        needed += pattern.columns
+        needed += map(fusion_name, [*pattern.partition, *pattern.order, *key])
+    return used_columns(opened, " ".join(needed))
 
 
 def declare(calculator: Calculator, inputs: Mapping[TableId, Input]) -> None:
