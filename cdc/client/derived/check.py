@@ -48,7 +48,8 @@ def check(config: Config) -> Checked:
     with calculator(config.derived.memory_mb) as database:
         binder = _Binder(database, row)
         tables = list(binder.bound(found))
-    return Checked(tables=tables, problems=[*problems, *binder.problems])
+    # Both tables of a fold may have found the same.
+    return Checked(tables=tables, problems=list(dict.fromkeys([*problems, *binder.problems])))
 
 
 class _Binder:

@@ -36,7 +36,9 @@ def read_definitions(folder: Path) -> tuple[list[Definition], list[Problem]]:
         read, found = _read(path)
         problems.extend(found)
         definitions.extend(read)
-    return definitions, [*problems, *_defined_twice(definitions)]
+    twice = list(_defined_twice(definitions))
+    refused = {problem.file for problem in twice}
+    return [one for one in definitions if one.file not in refused], [*problems, *twice]
 
 
 def _defined_twice(definitions: Sequence[Definition]) -> Iterator[Problem]:

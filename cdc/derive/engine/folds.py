@@ -5,9 +5,8 @@ one stream after the other. Memory is needed for some events and for the state o
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from decimal import Decimal
 from difflib import get_close_matches
 from itertools import islice
 from typing import Final
@@ -26,6 +25,7 @@ from cdc.tables import TableId
 _EVENTS: Final = "_cdc_events"
 _ROW: Final = "_cdc_row"
 _STREAM: Final = "_cdc_stream"
+_ZONED: Final = "WITH TIME ZONE"
 _CHUNK: Final = 2_000
 """How many events are read, and how many states are written, at a time."""
 _WHOLE: Final = re.compile(r"(TINY|SMALL|BIG)INT|INTEGER|DECIMAL\(\d+,0\)")
@@ -38,7 +38,7 @@ def find_states(database: Calculator, table: TableId, fold: Fold, ties: Sequence
     Raises CONFIG for columns that do not fit and for a file that fails outside ``apply``, and
     TABLE_STOPPED where the fold needs what the machine does not have.
     """
-    names = _names(database, table, fold)
+    types = _types(database, table, fold)
     rules = Rules(apply=program(fold.code), columns=fold.columns, first=fold.first)
     for one in (STATES, FAULTS, _EVENTS):
         database.run(f"DROP TABLE IF EXISTS {one}")
@@ -46,7 +46,7 @@ def find_states(database: Calculator, table: TableId, fold: Fold, ties: Sequence
     database.run(f"CREATE TABLE {FAULTS} AS {_faults_query(table, fold)}")
     database.run(f"CREATE TABLE {_EVENTS} AS {_events_query(table, fold, ties)}")
     try:
-        _write(database, fold_streams(_events(database, fold, names), rules))
+        _write(database, fold_streams(_events(database, fold, types), rules))
     except (MemoryError, RecursionError) as error:
         what = f"its fold failed: {type(error).__name__}"
         raise CdcError(ErrorKind.TABLE_STOPPED, what, remedy="correct apply") from None
@@ -54,8 +54,11 @@ def find_states(database: Calculator, table: TableId, fold: Fold, ties: Sequence
         database.run(f"DROP TABLE {_EVENTS}")
 
 
-def _names(database: Calculator, table: TableId, fold: Fold) -> list[str]:
-    """Return the columns of the events; check that all that the fold names are there."""
+def _types(database: Calculator, table: TableId, fold: Fold) -> dict[str, str]:
+    """Return the columns of the events, with their types in DuckDB's words.
+
+    All that the fold names are among them.
+    """
     types = dict(database.types(f"SELECT * FROM {named(table)}"))  # noqa: S608 - our names
     for name in (*fold.stream, fold.version):
         if name not in types:
@@ -66,7 +69,7 @@ def _names(database: Calculator, table: TableId, fold: Fold) -> list[str]:
     if not _WHOLE.fullmatch(kind):
         what = f"version names {fold.version}, which is of type {kind.lower()}"
         raise CdcError(ErrorKind.CONFIG, what, remedy="name a column of whole numbers")
-    return list(types)
+    return types
 
 
 def _states_query(table: TableId, fold: Fold) -> str:
@@ -96,30 +99,28 @@ def _events_query(table: TableId, fold: Fold, ties: Sequence[str]) -> str:
     )
 
 
-def _events(database: Calculator, fold: Fold, names: Sequence[str]) -> Iterator[Event]:
+def _events(database: Calculator, fold: Fold, types: Mapping[str, str]) -> Iterator[Event]:
     """Yield the events in order; raises TABLE_STOPPED for a time that Python does not have."""
-    columns = [_STREAM, *map(postgres_name, names)]
+    columns = [_STREAM, *map(postgres_name, types)]
+    zoned = [name for name, kind in types.items() if _ZONED in kind]
     try:
         for stream, *values in in_order(database, _EVENTS, _ROW, columns, _CHUNK):
-            event = dict(zip(names, map(_plain, values), strict=True))
-            of = tuple(event[name] for name in fold.stream)
-            yield Event(stream, of, _whole(event[fold.version]), event)
+            event = dict(zip(types, values, strict=True))
+            for name in zoned:
+                event[name] = _in_utc(event[name])
+            of, version = tuple(event[name] for name in fold.stream), event[fold.version]
+            yield Event(stream, of, None if version is None else int(version), event)
     except (ValueError, OverflowError):
         what = "an event has a time before the year 1 or after the year 9999"
         remedy = "read the events from a view that casts it to text"
         raise CdcError(ErrorKind.TABLE_STOPPED, what, remedy=remedy) from None
 
 
-def _whole(value: object) -> int | None:
-    return int(value) if isinstance(value, int | Decimal) else None
-
-
-def _plain(value: object) -> object:
-    """Return the value with its time in the zone UTC of Python itself."""
+def _in_utc(value: object) -> object:
+    """Return a time, or those of a list, in the zone UTC of Python itself."""
     if isinstance(value, list):
-        return [_plain(item) for item in value]
-    has_zone = isinstance(value, datetime) and value.tzinfo is not None
-    return value.astimezone(UTC) if isinstance(value, datetime) and has_zone else value
+        return [_in_utc(item) for item in value]
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def _write(database: Calculator, found: Iterator[Folded]) -> None:

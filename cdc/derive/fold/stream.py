@@ -90,7 +90,9 @@ def fold_streams(events: Iterable[Event], rules: Rules) -> Iterator[Folded]:
     Among events of equal version the first one counts. Events without a version are last.
     """
     for _, stream in groupby(events, attrgetter("stream")):
-        yield _fold(stream, rules)
+        with localcontext(ARITHMETIC):
+            folded = _fold(stream, rules)
+        yield folded
 
 
 def _fold(stream: Iterator[Event], rules: Rules) -> Folded:
@@ -137,9 +139,7 @@ def _apply(folded: Folded, event: Event, rules: Rules) -> None:
 def _next(state: State | None, event: Event, rules: Rules) -> State | None:
     """Return the state after an event; raises _FaultError if there is none."""
     try:
-        with localcontext(ARITHMETIC):
-            given = None if state is None else dict[str, object](state)
-            result = rules.apply(given, event.values)
+        result = rules.apply(None if state is None else dict(state), event.values)
     except RefusedEventError as error:
         raise _FaultError(Kind.REFUSED, _held(error.reason)) from None
     except (MemoryError, RecursionError):
@@ -153,13 +153,13 @@ def _fitted(result: object, columns: Sequence[Column]) -> State:
     if not isinstance(result, dict):
         what = f"apply returned a value of Python's {type(result).__name__}"
         raise _FaultError(Kind.VALUE, what)
-    names = [column.name for column in columns]
-    missing = [name for name in names if name not in result]
-    if missing or len(result) != len(names):
+    missing = [column.name for column in columns if column.name not in result]
+    if missing or len(result) != len(columns):
         what = f"{missing[0]} is missing" if missing else "there are more columns than declared"
         raise _FaultError(Kind.VALUE, what)
     state = {column.name: _value(column, result[column.name]) for column in columns}
-    if sum(len(text.encode()) for text in state.values() if isinstance(text, str)) > MOST_BYTES:
+    texts = [value for value in state.values() if isinstance(value, str)]
+    if texts and len("".join(texts).encode()) > MOST_BYTES:
         raise _FaultError(Kind.TOO_LARGE, f"its texts have more than {MOST_BYTES:,} bytes")
     return state
 

@@ -222,8 +222,8 @@ def test_more_events_than_are_read_at_a_time(lake: SmallLake) -> None:
             "version names kind, which is of type varchar",
         ),
         (
-            '"columns"',
-            '"refresh": "incremental", "columns"',
+            '"refresh": "full"',
+            '"refresh": "incremental"',
             "its inputs have 3 rows, and it can only be calculated as a whole",
         ),
     ],
@@ -231,7 +231,8 @@ def test_more_events_than_are_read_at_a_time(lake: SmallLake) -> None:
 def test_a_fold_that_does_not_fit_its_events_stops(
     lake: SmallLake, old: str, new: str, reason: str
 ) -> None:
-    with closing(lake.keep(*fold(BALANCE.replace(old, new)), full_rows=2)) as kept:
+    text = BALANCE.replace('"doc"', '"refresh": "full", "doc"').replace(old, new)
+    with closing(lake.keep(*fold(text), full_rows=2)) as kept:
         lake.set(account_events=[OPENED, DEPOSITED, happened(3, "closed")])
         entries = kept.entries(lake.row())
 
