@@ -45,6 +45,11 @@ def apply(state, event):
         raise Refused("there is not enough money")
     return {**state, "balance": balance}
 '''
+REFUSED_COMMANDS: Final = """\
+SELECT c.id, c.account_id, c.kind, c.amount
+FROM shop.commands AS c LEFT JOIN shop.account_events AS e ON e.command_id = c.id
+WHERE e.command_id IS NULL
+"""
 
 
 def fold(text: str = BALANCE, name: str = "marts.balance.py") -> list[Definition]:

@@ -15,7 +15,8 @@ from cdc.lake.table.positions import KEY_PROPERTY
 from cdc.state.derived_requests import rebuilds
 from cdc.tables import TableId
 from tests.test_layers import ROOT
-from tests.unit.derive.fold.bank import BALANCE, EVENTS, fold, happened
+from tests.unit.derive.definition.reading import definition
+from tests.unit.derive.fold.bank import BALANCE, EVENTS, REFUSED_COMMANDS, fold, happened
 from tests.unit.derive.small_lake import SmallLake, rows_of, type_of
 
 OPENED = happened(1, "opened")
@@ -259,7 +260,30 @@ def test_a_time_that_python_does_not_have_stops_the_table(tmp_path: Path) -> Non
     assert (states.state, states.reason) == ("stopped", reason)
 
 
-def test_the_example_of_the_documentation_is_the_one_that_is_tested() -> None:
-    documented = BALANCE.replace("shop.account_events", "bank.account_events")
+def test_a_command_that_was_refused_has_no_event(tmp_path: Path) -> None:
+    """Commands are an ordinary table, and those without an event a view over both."""
+    command = [("id", pa.int64()), ("account_id", pa.int64()), ("kind", pa.string())]
+    schemas = {
+        "account_events": EVENTS.append(pa.field("command_id", pa.int64())),
+        "commands": pa.schema([*command, ("amount", pa.decimal128(20, 2))]),
+    }
+    lake = SmallLake(tmp_path, schemas)
+    events = [{**OPENED, "command_id": 1}, {**DEPOSITED, "command_id": 2}]
+    lake.set(account_events=events, commands=[
+        {"id": 1, "account_id": 1, "kind": "open", "amount": None},
+        {"id": 2, "account_id": 1, "kind": "deposit", "amount": Decimal("10.00")},
+        {"id": 3, "account_id": 1, "kind": "withdraw", "amount": Decimal("99.00")},
+    ])  # fmt: skip
+    refused = definition(REFUSED_COMMANDS, "marts.refused.sql")
+    with closing(lake.keep(*fold(), refused)) as kept:
+        states, faults, commands = kept.entries(lake.row())
 
-    assert documented in (ROOT / "docs" / "derived-tables.md").read_text()
+    assert (rows_of(states), rows_of(faults)) == ([stands(2, "10.00")], [])
+    assert rows_of(commands) == [(3, 1, "withdraw", Decimal("99.00"))]
+
+
+def test_the_example_of_the_documentation_is_the_one_that_is_tested() -> None:
+    documented = (ROOT / "docs" / "derived-tables.md").read_text()
+
+    for text in (BALANCE, REFUSED_COMMANDS):
+        assert text.replace("shop.", "bank.") in documented
