@@ -45,7 +45,7 @@ _FOLDERS: Final = ("cdc/", "tests/", "docs/", "connectors/", "jobs/", "bench/", 
 _PATH: Final = re.compile(
     r"(?<![\w./<>-])((?:cdc|tests|docs|connectors|jobs|bench|\.ci)/[\w./{},*-]*)"
 )
-_TEST_FILE: Final = re.compile(r"(?<![\w/])([a-z_]\w*\.py)(?:::(\w+))?")
+_TEST_FILE: Final = re.compile(r"(?<![\w./])([a-z_]\w*\.py)(?:::(\w+))?")
 
 
 def spans(document: str) -> list[str]:

@@ -74,6 +74,7 @@ PURE = (
     "cdc.apply.rounds.stuck_transaction",
     "cdc.apply.refused.too_many_refused",
     "cdc.derive.definition.*",
+    "cdc.derive.fold.*",
     "cdc.derive.pattern.*",
     "cdc.derive.sql.*",
     "cdc.operations.resnapshot.text_forms",

@@ -125,7 +125,7 @@ def _wanted(look: _Look) -> Wanted:
         job=job_settings.digests(config, definitions.digests),
         refused=(
             *(_finding(other) for other in others if other.subject not in of_tables),
-            *(_undefined(problem) for _, problem in definitions.problems),
+            *map(_undefined, definitions.distinct_problems),
             *map(_undefined, refused_by_source(look.connection, definitions.definitions)),
         ),
         warned=tuple(map(_finding, filter(None, [clear_password(look.pipeline)]))),

@@ -11,7 +11,8 @@ class Derived(Section):
     """Tables that the job derives from the captured ones."""
 
     path: Path = Path("derived")
-    """The directory of the definitions: one file ``<schema>.<table>.sql`` for each table."""
+    """The directory of the definitions: one file ``<schema>.<table>.sql`` for each table,
+    ``.py`` for a fold."""
     seconds: float = Field(1.0, gt=0)
     """How long a cut waits for its derived tables. Those that take longer are published as
     ``lagging``, at an older cut, and catch up."""

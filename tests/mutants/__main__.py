@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.mutants.changed_rows import CHANGED_ROWS
 from tests.mutants.commits import COMMITS
 from tests.mutants.derived import DERIVED
+from tests.mutants.derived_folds import DERIVED_FOLDS
 from tests.mutants.derived_patterns import DERIVED_PATTERNS
 from tests.mutants.event_windows import EVENT_WINDOWS
 from tests.mutants.masked import MASKED
@@ -36,6 +37,7 @@ ALL = (
     *SNAPSHOTS,
     *MASKED,
     *DERIVED,
+    *DERIVED_FOLDS,
     *DERIVED_PATTERNS,
     *EVENT_WINDOWS,
     *CHANGED_ROWS,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import psycopg
 
 from cdc.derive.definition.definition import Definition
-from cdc.derive.definition.inlined import inlined, pattern_in
+from cdc.derive.definition.inlined import beyond_sql, inlined
 from cdc.derive.sql.problem import Problem
 from cdc.source.server.connection import Connection
 
@@ -17,12 +17,12 @@ def refused_by_source(
 ) -> Iterator[Problem]:
     """Yield a problem for each query that Postgres refuses, for its types for instance.
 
-    A meaning that only one of two engines accepts is no meaning that both can prove. Patterns are
-    left out, which Postgres does not have.
+    A meaning that only one of two engines accepts is no meaning that both can prove. Patterns and
+    folds are left out, which Postgres does not have.
     """
     known = {one.table: one for one in definitions}
     for one in definitions:
-        if pattern_in(one, known) is not None:
+        if beyond_sql(one, known) is not None:
             continue
         if message := _refusal(connection, inlined(one, known)):
             what = f"the source refuses the query: {message}"

@@ -11,8 +11,7 @@ from cdc.config import Config
 from cdc.derive.definition.declared import Declared, declared
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator, calculator
-from cdc.derive.engine.inputs import Input, declare
-from cdc.derive.engine.matches import find_matches
+from cdc.derive.engine.inputs import Input, declare, find
 from cdc.derive.engine.output_types import Output
 from cdc.derive.sql.problem import Problem
 from cdc.errors import CdcError
@@ -42,14 +41,15 @@ def check(config: Config) -> Checked:
     row = Ledger(ledger_path(config)).last()
     captured = None if row is None else [TableId.parse(entry.table) for entry in row.tables]
     found = declared(config.derived.path, captured)
-    problems = [problem for _, problem in found.problems]
+    problems = found.distinct_problems
     if row is None:
         tables = [CheckedTable(definition=one, outputs=()) for one in found.definitions]
         return Checked(tables=tables, problems=problems)
     with calculator(config.derived.memory_mb) as database:
         binder = _Binder(database, row)
         tables = list(binder.bound(found))
-    return Checked(tables=tables, problems=[*problems, *binder.problems])
+    # Both tables of a fold may have found the same.
+    return Checked(tables=tables, problems=list(dict.fromkeys([*problems, *binder.problems])))
 
 
 class _Binder:
@@ -83,9 +83,8 @@ class _Binder:
         }
         declare(self._database, new)
         self._declared |= set(new)
-        if definition.pattern is not None:
-            (table,) = definition.inputs
-            find_matches(self._database, table, definition.pattern, ())
+        for table in definition.inputs:
+            find(self._database, table, definition, ())
         return self._database.outputs(definition.duckdb)
 
     def _declare_derived(self, table: TableId, outputs: Sequence[Output]) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from cdc.client.derived.at_cut import published_row
 from cdc.config import Config
+from cdc.derive.definition.file_names import files_of
 from cdc.derive.step.mark import is_derived
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.files.store_of import store_of
@@ -21,7 +22,8 @@ def drop(config: Config, name: str) -> str:
     """
     table = TableId.parse(name)
     path = table_path(config, table)
-    _refuse_defined(config.derived.path / f"{name}.sql", name)
+    for file in files_of(table):
+        _refuse_defined(config.derived.path / file, name)
     if published_row(config, None).readable(name) is not None:
         raise CdcError(
             ErrorKind.CONFIG,

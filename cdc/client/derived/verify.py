@@ -19,7 +19,7 @@ from cdc.client.moment import moment
 from cdc.client.read.published import is_flagged, warning
 from cdc.config import Config
 from cdc.derive.definition.definition import Definition
-from cdc.derive.definition.inlined import inlined, pattern_in
+from cdc.derive.definition.inlined import beyond_sql, inlined
 from cdc.derive.engine.inputs import Input, columns, rows
 from cdc.derive.sql.collation import text_ordered
 from cdc.derive.step.difference import typed
@@ -83,9 +83,11 @@ def verify_by_source(
         verdicts = []
         known, texts = definitions(config, at.cut), _texts(at.cut)
         for one in _chosen(known, names):
-            pattern = pattern_in(one, known)
-            if pattern is not None:
-                reason = f"the source cannot calculate patterns, as {pattern} is: verify it locally"
+            beyond = beyond_sql(one, known)
+            if beyond is not None:
+                kind = "patterns" if beyond.fold is None else "folds"
+                what = f"the source cannot calculate {kind}, as {beyond.table} is"
+                reason = f"{what}: verify it locally"
                 verdicts.append(DerivedVerdict(table=str(one.table), reason=reason))
                 continue
             tell(f"comparing {one.table}")

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdc.derive.definition.definition import Definition
-from cdc.derive.definition.folder import read_definitions, table_of
+from cdc.derive.definition.file_names import tables_of
+from cdc.derive.definition.folder import read_definitions
 from cdc.derive.definition.graph import in_order
 from cdc.derive.definition.names import unknown_inputs
 from cdc.derive.sql.problem import Problem
@@ -18,7 +19,14 @@ class Declared:
 
     definitions: Sequence[Definition]
     problems: Sequence[tuple[TableId | None, Problem]]
-    """The table that each problem keeps from being derived; None where a file names no table."""
+    """The table that each problem keeps from being derived; None where a file names no table.
+
+    A problem of a fold is there for each of its tables."""
+
+    @property
+    def distinct_problems(self) -> list[Problem]:
+        """Return each problem once."""
+        return list(dict.fromkeys(problem for _, problem in self.problems))
 
     @property
     def digests(self) -> dict[str, str]:
@@ -36,7 +44,7 @@ def declared(folder: Path, captured: Collection[TableId] | None) -> Declared:
     """
     read, problems = read_definitions(folder)
     if captured is not None:
-        invalid = filter(None, (table_of(Path(one.file).name) for one in problems))
+        invalid = (table for one in problems for table in tables_of(Path(one.file).name))
         problems += unknown_inputs(read, {*captured, *invalid})
     refused = {one.file for one in problems}
     ordered, found = in_order([one for one in read if one.file not in refused])
@@ -44,9 +52,13 @@ def declared(folder: Path, captured: Collection[TableId] | None) -> Declared:
         problems += found
         refused = {one.file for one in problems}
         ordered, found = in_order([one for one in read if one.file not in refused])
-    named = [(table_of(Path(one.file).name), one) for one in sorted(problems)]
+    named = [(table, one) for one in sorted(set(problems)) for table in _tables_of(one)]
     valid, over = _valid(ordered, {table for table, _ in named if table is not None})
     return Declared(definitions=valid, problems=[*named, *over])
+
+
+def _tables_of(problem: Problem) -> Sequence[TableId | None]:
+    return tables_of(Path(problem.file).name) or (None,)
 
 
 def _valid(

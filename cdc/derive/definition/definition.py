@@ -5,6 +5,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from cdc.derive.fold.fold import Fold
 from cdc.derive.pattern.pattern import Pattern
 from cdc.derive.sql.problem import Place
 from cdc.tables import TableId
@@ -24,9 +25,10 @@ class Definition:
     inputs: tuple[TableId, ...]  # distinct, in order of first use
     columns: tuple[str, ...]  # of the output, in order
     duckdb: str
-    postgres: str  # empty for a pattern, which the source cannot calculate
+    postgres: str  # empty for patterns and folds, which the source cannot calculate
     hash: str  # of query and key: comments, layout, doc and refresh do not change it
     pattern: Pattern | None = None  # whose matches ``duckdb`` reads
     query: exp.Query | None = field(default=None, compare=False, repr=False)
-    """What ``duckdb`` and ``postgres`` are printed from; None for a pattern."""
+    """What ``duckdb`` and ``postgres`` are printed from; None for patterns and folds."""
+    fold: Fold | None = None  # whose states or faults ``duckdb`` reads
     places: tuple[Place, ...] = field(default=(), compare=False)  # of the first use of each input

@@ -1,12 +1,15 @@
 """Read the definitions of a folder."""
 
 import json
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 from sqlglot import exp
 
 from cdc.derive.definition.definition import Definition
+from cdc.derive.definition.file_names import FOLD, QUERY, tables_of
+from cdc.derive.definition.fold_definition import fold_definitions
 from cdc.derive.definition.front_matter import FrontMatter, front_matter, key_problems
 from cdc.derive.definition.pattern_definition import pattern_definition
 from cdc.derive.sql import printing
@@ -23,37 +26,57 @@ Read = tuple[Definition | None, list[Problem]]
 
 
 def read_definitions(folder: Path) -> tuple[list[Definition], list[Problem]]:
-    """Read every ``*.sql`` in the folder, sorted by name; a missing folder has none.
+    """Read every ``*.sql`` and ``*.py`` in the folder, sorted by name; a missing folder has none.
 
     A file with a problem gives no definition.
     """
     definitions = []
     problems = []
-    for path in sorted(folder.glob("*.sql")):
-        definition, found = _read(path)
+    for path in sorted([*folder.glob(f"*{QUERY}"), *folder.glob(f"*{FOLD}")]):
+        read, found = _read(path)
         problems.extend(found)
-        if definition is not None:
-            definitions.append(definition)
-    return definitions, problems
+        definitions.extend(read)
+    twice = list(_defined_twice(definitions))
+    refused = {problem.file for problem in twice}
+    return [one for one in definitions if one.file not in refused], [*problems, *twice]
 
 
-def _read(path: Path) -> Read:
+def _defined_twice(definitions: Sequence[Definition]) -> Iterator[Problem]:
+    for one in definitions:
+        others = (each for each in definitions if each.table == one.table and each is not one)
+        for other in others:
+            what = f"{one.table} is defined in {other.file} too"
+            yield Problem(one.file, 1, 1, what, "keep one of the two files")
+
+
+def _read(path: Path) -> tuple[list[Definition], list[Problem]]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         what = f"it cannot be read: {str(error.strerror).lower()}"
-        return None, [Problem(str(path), 1, 1, what, "make the file readable")]
+        return [], [Problem(str(path), 1, 1, what, "make the file readable")]
     except UnicodeDecodeError:
-        return None, [Problem(str(path), 1, 1, "it is not text in UTF-8", "save it as UTF-8")]
-    return read_definition(str(path), path.name, text)
+        return [], [Problem(str(path), 1, 1, "it is not text in UTF-8", "save it as UTF-8")]
+    return read_file(str(path), path.name, text)
+
+
+def read_file(file: str, name: str, text: str) -> tuple[list[Definition], list[Problem]]:
+    """Read the definitions of a text; ``name`` is the file's name without its folder."""
+    if not name.endswith(FOLD):
+        definition, problems = read_definition(file, name, text)
+        return ([] if definition is None else [definition]), problems
+    tables = tables_of(name)
+    if not tables:
+        return [], [_nameless(file, FOLD)]
+    return fold_definitions(file, tables[0], text)
 
 
 def read_definition(file: str, name: str, text: str) -> Read:
-    """Read one definition from its text; ``name`` is the file's name without its folder."""
-    table = table_of(name)
-    if table is None:
-        remedy = f"call it <schema>.<table>.sql; the schema {CONTROL_SCHEMA} is taken"
-        return None, [Problem(file, 1, 1, "the file's name names no table", remedy)]
+    """Read the one definition of a text in SQL; ``name`` is as for ``read_file``."""
+    tables = tables_of(name)
+    if not tables:
+        return None, [_nameless(file, QUERY)]
+    (table,) = tables
     front, problems = front_matter(file, text)
     report = Reporter(file, text)
     if front.kind == "pattern":
@@ -72,12 +95,9 @@ def read_definition(file: str, name: str, text: str) -> Read:
         return None, [report.at(0, "the query is nested too deeply", "split it by WITH")]
 
 
-def table_of(name: str) -> TableId | None:
-    """Return the table that a file of this name derives; None if it names none."""
-    parts = name.removesuffix(".sql").split(".")
-    if len(parts) != len(("schema", "table")) or not all(parts) or parts[0] == CONTROL_SCHEMA:
-        return None
-    return TableId(*parts)
+def _nameless(file: str, suffix: str) -> Problem:
+    remedy = f"call it <schema>.<table>{suffix}; the schema {CONTROL_SCHEMA} is taken"
+    return Problem(file, 1, 1, "the file's name names no table", remedy)
 
 
 def _definition(report: Reporter, table: TableId, front: FrontMatter, query: exp.Query) -> Read:

@@ -19,12 +19,12 @@ def inlined(definition: Definition, known: Mapping[TableId, Definition]) -> str:
     return tree.sql("postgres")
 
 
-def pattern_in(definition: Definition, known: Mapping[TableId, Definition]) -> TableId | None:
-    """Return the pattern that the query is or reads, for which it cannot be written."""
-    if definition.pattern is not None:
-        return definition.table
-    below = (pattern_in(known[table], known) for table in definition.inputs if table in known)
-    return next((table for table in below if table is not None), None)
+def beyond_sql(definition: Definition, known: Mapping[TableId, Definition]) -> Definition | None:
+    """Return the pattern or fold that the query is or reads, for which it cannot be written."""
+    if definition.pattern is not None or definition.fold is not None:
+        return definition
+    below = (beyond_sql(known[table], known) for table in definition.inputs if table in known)
+    return next((one for one in below if one is not None), None)
 
 
 def _alias(table: exp.Table) -> exp.TableAlias:

@@ -1,7 +1,7 @@
 """Reads the inputs of a query from the lake, each at the version of one cut."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -9,6 +9,7 @@ from deltalake import DeltaTable, QueryBuilder
 
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator
+from cdc.derive.engine.folds import find_states
 from cdc.derive.engine.matches import find_matches
 from cdc.events.names import OURS
 from cdc.events.values.sql_text import fusion_name
@@ -32,7 +33,7 @@ class Input:
 def load(
     calculator: Calculator, inputs: Mapping[TableId, DeltaTable], definition: Definition
 ) -> None:
-    """Read the columns that the definition needs, of every input, and find its matches.
+    """Read the columns that the definition needs, of every input; find its matches or states.
 
     Afterwards its query can be calculated.
     """
@@ -51,22 +52,38 @@ def load_rows(
 def match(
     calculator: Calculator, inputs: Mapping[TableId, DeltaTable], definition: Definition
 ) -> None:
-    """Find the matches of a pattern in its table, which is loaded; do nothing for another kind."""
+    """Find what the query reads instead of its loaded inputs: matches, states, or nothing."""
+    for table, opened in inputs.items():
+        ties = key_of(opened) or needed_columns(opened, definition)
+        find(calculator, table, definition, ties)
+
+
+def find(
+    calculator: Calculator, table: TableId, definition: Definition, ties: Sequence[str]
+) -> None:
+    """Find in a loaded table what the query reads instead of it: matches, states, or nothing.
+
+    ``ties`` put rows into one order that are equal in the order of the definition.
+    """
     if definition.pattern is not None:
-        ((table, opened),) = inputs.items()
-        ties = key_of(opened) or columns(opened)
         find_matches(calculator, table, definition.pattern, ties)
+    if definition.fold is not None:
+        find_states(calculator, table, definition.fold, ties)
 
 
 def needed_columns(table: DeltaTable, definition: Definition) -> list[str]:
-    """Return the columns of an input without which the definition cannot be calculated."""
-    pattern = definition.pattern
-    if pattern is None:
-        return used_columns(table, definition.duckdb)
-    key = key_of(table)
-    needed = [definition.duckdb, *pattern.columns]
-    needed += map(fusion_name, [*pattern.partition, *pattern.order, *key])
-    return used_columns(table, " ".join(needed)) if key else columns(table)
+    """Return the columns without which the definition cannot be calculated.
+
+    Where all of them decide between equal rows, these are all.
+    """
+    pattern, key = definition.pattern, key_of(table)
+    if definition.fold is not None or (pattern is not None and not key):
+        return columns(table)
+    needed = [definition.duckdb]
+    if pattern is not None:
+        needed += pattern.columns
+        needed += map(fusion_name, [*pattern.partition, *pattern.order, *key])
+    return used_columns(table, " ".join(needed))
 
 
 def declare(calculator: Calculator, inputs: Mapping[TableId, Input]) -> None:

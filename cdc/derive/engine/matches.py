@@ -13,6 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from cdc.derive.engine.calculator import Calculator, named
+from cdc.derive.engine.chunks import in_order
 from cdc.derive.pattern.beginning import beginning
 from cdc.derive.pattern.evaluation import Evaluator, Kind
 from cdc.derive.pattern.matcher import Budget, Matcher
@@ -171,20 +172,9 @@ def _found(database: Calculator, pattern: Pattern, matcher: Matcher) -> Found:
 
 
 def _rows(database: Calculator, count: int) -> Iterator[tuple[Any, ...]]:
-    """Yield the columns of the conditions, and then row, partition and time, of the rows in order.
-
-    No query is open in between, so that matches can be written.
-    """
-    listed = ", ".join([*map(_column, range(count)), ROW, _PARTITION, _TIME])
-    begin = 1
-    while True:
-        between = f"BETWEEN {begin} AND {begin + _CHUNK - 1}"
-        query = f"SELECT {listed} FROM {ROWS} WHERE {ROW} {between} ORDER BY {ROW}"  # noqa: S608
-        read = database.rows(query)
-        yield from zip(*(column.to_pylist() for column in read.columns), strict=True)
-        if len(read) < _CHUNK:
-            return
-        begin += _CHUNK
+    """Return the columns of the conditions, and then row, partition and time, of the rows."""
+    columns = [*map(_column, range(count)), ROW, _PARTITION, _TIME]
+    return in_order(database, ROWS, ROW, columns, _CHUNK)
 
 
 def _write(database: Calculator, found: Sequence[tuple[int, int, str]]) -> None:

@@ -16,14 +16,16 @@ def definition_scope(
     if definition.refresh == "full":
         return Whole("its definition says refresh: full")
     if definition.pattern is not None:
-        return _of_pattern(definition, definition.pattern.partition)
+        return _of_rows(definition, definition.pattern.partition)
+    if definition.fold is not None:
+        return _of_rows(definition, definition.fold.stream)
     if definition.query is None:
         return Whole("it is no query")
     return scope_of(definition.query, definition.key, columns)
 
 
-def _of_pattern(definition: Definition, partition: Sequence[str]) -> Scope | Whole:
-    """The matches of a partition depend on its rows alone."""
+def _of_rows(definition: Definition, partition: Sequence[str]) -> Scope | Whole:
+    """The matches of a partition, and the state of a stream, depend on its rows alone."""
     if not partition or not set(partition) <= set(definition.columns):
         return Whole("its pattern has no PARTITION BY")
     (table,) = definition.inputs

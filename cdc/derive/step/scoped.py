@@ -25,7 +25,7 @@ class Kept:
     stored: Callable[[list[str]], pa.RecordBatchReader]
     """Gives columns of all its rows."""
     match: Callable[[], None]
-    """Finds the matches of a pattern in the rows that are left in its table."""
+    """Finds the matches of a pattern, or the states of a fold, in the rows that are left."""
     most_keys: int
     """With more values of the scope key than these, all rows are calculated: it is cheaper."""
 
@@ -58,7 +58,7 @@ def recalculate(
         handles = kept.stored([ROW_HASH, COPY])
         found = difference(database, definition.duckdb, kept.outputs, definition.key, handles)
         return Recalculated(difference=found, keys=keys, is_whole=True)
-    if definition.pattern is not None:
+    if definition.query is None:
         _leave_dirty(database, scope, definition.inputs[0])
         kept.match()
     names = dict.fromkeys([ROW_HASH, COPY, *scope.columns, *definition.key])

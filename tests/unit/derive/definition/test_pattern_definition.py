@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.folder import read_definition
-from cdc.derive.definition.inlined import pattern_in
+from cdc.derive.definition.inlined import beyond_sql
 from cdc.tables import TableId
 from tests.unit.derive.definition.reading import definition, problem, problems
 
@@ -177,7 +177,7 @@ def test_a_view_over_a_pattern_needs_it() -> None:
     other = definition("SELECT id FROM shop.pay", "marts.other.sql")
     known = {one.table: one for one in (fraud, view, other)}
 
-    assert [pattern_in(one, known) for one in known.values()] == [fraud.table, fraud.table, None]
+    assert [beyond_sql(one, known) for one in known.values()] == [fraud, fraud, None]
 
 
 TEXT = """
