@@ -67,3 +67,4 @@ def test_without_volumes_it_begins_anew(stack: Stack) -> None:
     stack.assert_equal()
 
     assert [table["table"] for table in stack.facts("status")["tables"]] == ["public.customers"]
+    stack.compose("stop")  # the tests that follow have stacks of their own
