@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name
 
 from cdc.stack.artifacts.lock_file import SPARK, read_lock
 from tests.containers.stack import Stack
@@ -17,7 +18,7 @@ def test_all_that_is_in_the_job_s_image_is_listed(stack: Stack, tmp_path: Path) 
     if (why := go_programs.why_none()) is not None:
         pytest.skip(f"the image's contents are not listed: {why}")
     image = stack.container("job")["Image"]
-    find = "import importlib.metadata as m; print(*(d.name.lower() for d in m.distributions()))"
+    find = "import importlib.metadata as m; print(*(d.name for d in m.distributions()))"
     packages = set(stack.compose("exec", "-T", "job", "python", "-c", find).split())
     debian = set(stack.shell("job", "dpkg-query --show --showformat '${Package} '").split())
     jars = {jar.name for jar in read_lock()[SPARK]}
@@ -25,6 +26,6 @@ def test_all_that_is_in_the_job_s_image_is_listed(stack: Stack, tmp_path: Path) 
     kinds = write_contents(image, tmp_path / "job.cdx.json").kinds
 
     assert set(kinds["deb"]) == debian
-    assert packages <= {name.lower() for name in kinds["pypi"]}
+    assert set(map(canonicalize_name, packages)) <= set(map(canonicalize_name, kinds["pypi"]))
     assert jars <= set(kinds["maven"])
     assert not debian & {"binutils", "curl", "gcc", "git", "make", "openssh-client", "wget"}
