@@ -67,6 +67,15 @@ def test_every_topic_is_on_all_brokers(cluster: Stack) -> None:
     assert {topic: replicas for topic, (_, replicas) in found.items() if replicas != 3} == {}
 
 
+@pytest.mark.parametrize("worker", ["connect", "connect-2"])
+def test_each_worker_of_connect_takes_requests(cluster: Stack, worker: str) -> None:
+    """One of them leads, and the other passes on to it what only the leader may do."""
+    restart = f"http://{worker}:8083/connectors/wal2lake/tasks/0/restart"
+    code = f"import httpx; print(httpx.post({restart!r}, timeout=90).status_code)"
+
+    assert cluster.compose("exec", "-T", "job", "python", "-c", code).strip() == "204"
+
+
 def test_both_workers_of_spark_have_work(cluster: Stack) -> None:
     cluster.execute(LARGE)
     cluster.assert_equal()
