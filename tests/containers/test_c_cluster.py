@@ -44,7 +44,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 def tasks(cluster: Stack, worker: str) -> int:
     """Return how many tasks a worker of Spark has begun and not ended."""
-    count = "cat /tmp/work/*/*/stderr | grep -c 'Executor: {} task' || true"
+    count = "cat /tmp/executors/*/*/stderr | grep -c 'Executor: {} task' || true"
     begun, ended = (int(cluster.shell(worker, count.format(w))) for w in ("Running", "Finished"))
     return begun - ended
 
@@ -82,7 +82,7 @@ def test_both_workers_of_spark_have_work(cluster: Stack) -> None:
     cluster.execute(LARGE)
     cluster.assert_equal()
 
-    ran = "cat /tmp/work/*/*/stderr | grep -c 'Executor: Finished task' || true"
+    ran = "cat /tmp/executors/*/*/stderr | grep -c 'Executor: Finished task' || true"
     assert [int(cluster.shell(worker, ran)) > 0 for worker in WORKERS] == [True, True]
 
 
