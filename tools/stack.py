@@ -1,9 +1,13 @@
 """Starts, stops, tests and lists the container stack: ``python -m tools.stack up`` and others."""
 
+import argparse
+import math
 import os
 import secrets
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -15,6 +19,8 @@ from tools.images.contents import OURS, write_contents
 from tools.images.stand_ins import provide
 
 ROOT: Final = Path(__file__).resolve().parent.parent
+_INTERRUPTED: Final = 2
+"""What pytest returns if it is interrupted before a test fails (tests/containers/conftest.py)."""
 PASSWORD: Final = "POSTGRES_PASSWORD"  # noqa: S105 - the name of a variable
 
 
@@ -38,14 +44,35 @@ def down(arguments: Sequence[str]) -> int:
 
 
 def test(arguments: Sequence[str]) -> int:
-    """Run the tests of the stack; say in one line why they cannot run here."""
+    """Run the tests of the stack; say in one line why they cannot run here, or not to the end."""
     if (why := engine.why_none()) is not None:
         say(f"the container stack is not tested: {why}")
         return 0
+    began, options = time.monotonic(), argparse.ArgumentParser()
+    options.add_argument("--minutes", type=float, default=math.inf)
+    known, more = options.parse_known_args(arguments)
     with engine.running():
         provide(say)
-        command = [sys.executable, "-m", "pytest", "-m", "stack", "tests/containers", *arguments]
-        return subprocess.run(command, cwd=ROOT, check=False).returncode
+        command = [sys.executable, "-m", "pytest", "-m", "stack", *(more or ["tests/containers"])]
+        if math.isinf(known.minutes):
+            return subprocess.run(command, cwd=ROOT, check=False).returncode
+        return run_for(began + 60 * known.minutes - time.monotonic(), *command, "--exitfirst")
+
+
+def run_for(seconds: float, *command: str) -> int:
+    """Run pytest for so long, and return its exit code; 0 if that is why it ended."""
+    over = "the container stack is not tested to the end: its minutes are over"
+    if seconds <= 0:
+        say(over)
+        return 0
+    with subprocess.Popen(command, cwd=ROOT) as tests:
+        try:
+            return tests.wait(seconds)
+        except subprocess.TimeoutExpired:
+            tests.send_signal(signal.SIGTERM)  # they remove their containers
+            code = tests.wait()
+    say(over)
+    return 0 if code == _INTERRUPTED else code
 
 
 def sbom(_arguments: Sequence[str]) -> int:

@@ -1,16 +1,12 @@
 """The stack comes up from nothing, waits for its first tables, and keeps them equal."""
 
 import subprocess
-from pathlib import Path
 
 import httpx
 import pytest
 
-from cdc.stack.artifacts.lock_file import SPARK, read_lock
 from tests.containers.stack import CONFIG, Stack, inspected
 from tests.waiting import until
-from tools import go_programs
-from tools.images.contents import write_contents
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
@@ -83,24 +79,6 @@ def test_the_job_s_image_has_what_it_needs_and_no_more(stack: Stack) -> None:
     assert not installed & {"pytest", "mypy", "ruff", "testcontainers", "uv", "hypothesis"}
     # A stand-in for the base may be larger than the base.
     assert image["Size"] - base["Size"] + SLIM < 900_000_000
-
-
-def test_all_that_is_in_the_job_s_image_is_listed(stack: Stack, tmp_path: Path) -> None:
-    """As dpkg and Python say it is; jars have no other list than their lock."""
-    if (why := go_programs.why_none()) is not None:
-        pytest.skip(f"the image's contents are not listed: {why}")
-    image = stack.container("job")["Image"]
-    find = "import importlib.metadata as m; print(*(d.name.lower() for d in m.distributions()))"
-    packages = set(stack.compose("exec", "-T", "job", "python", "-c", find).split())
-    debian = set(stack.shell("job", "dpkg-query --show --showformat '${Package} '").split())
-    jars = {jar.name for jar in read_lock()[SPARK]}
-
-    kinds = write_contents(image, tmp_path / "job.cdx.json").kinds
-
-    assert set(kinds["deb"]) == debian
-    assert packages <= {name.lower() for name in kinds["pypi"]}
-    assert jars <= set(kinds["maven"])
-    assert not debian & {"binutils", "curl", "gcc", "git", "make", "openssh-client", "wget"}
 
 
 def test_it_stays_within_its_memory(stack: Stack) -> None:
