@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "resnapshot": "Read tables from the source again, while all others continue.",
     "replay": "Rebuild one table from the log or from Kafka, in place or at another path.",
     "rebuild": "Rebuild every table from the log or from Kafka.",
+    "forget": "Delete a table's past, so that no byte of its deleted rows is left.",
     "verify": "Compare every row and value of source and lake at one cut.",
     "derived": "Check, explain, list, preview, verify, rebuild, pause and drop derived tables.",
     "operations": "List the operations, show one in detail, or follow it to its end.",
@@ -34,7 +35,13 @@ COMMANDS: Final = {
     "changes": "Print the rows by which a table differs from what it was at an earlier cut.",
 }
 
-FILES: Final = {"changes": "sql", "pause": "control", "resume": "control", "cancel": "control"}
+FILES: Final = {
+    "changes": "sql",
+    "pause": "control",
+    "resume": "control",
+    "cancel": "control",
+    "rebuild": "replay",
+}
 """Commands that share a file; the file of every other command has the command's name."""
 
 app = typer.Typer(

@@ -91,7 +91,7 @@ class _Composer:
         lander = self._lander(hooks)
         finder = self._finder(self._first(lander, last), tables, inbox)
         return JobRun(
-            context=self._context(freezer, publisher),
+            context=self._context(freezer, publisher, lander),
             topics=inputs.landing_topics,
             lander=lander,
             quiet=quiet,
@@ -230,7 +230,7 @@ class _Composer:
             last_cut=lambda: publisher.last,
         )
 
-    def _context(self, freezer: TableFreezer, publisher: Publisher) -> JobContext:
+    def _context(self, freezer: TableFreezer, publisher: Publisher, lander: Lander) -> JobContext:
         inputs = self.inputs
         return JobContext(
             pipeline=self.pipeline,
@@ -241,6 +241,7 @@ class _Composer:
             log=self._log(),
             factory=inputs.factory,
             readings=Readings(readings_path(self.pipeline.config)),
+            lander=lander,
         )
 
 

@@ -23,6 +23,7 @@ from cdc.operations.desk.desk import Desk, Handler
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.discard import discard
 from cdc.operations.first_snapshot.handler import FirstSnapshot
+from cdc.operations.forget import handler as forget
 from cdc.operations.replay import image, in_place
 from cdc.operations.resnapshot.handler import Resnapshot
 from cdc.state.operation import Operation
@@ -101,22 +102,32 @@ def handlers(context: JobContext) -> Mapping[str, Handler]:
         "replay": _shared(context, in_place.handler(context)),
         "rebuild": _shared(context, in_place.handler(context)),
         "image": _shared(context, image.handler(context)),
+        "forget": _in_pool(context, forget.handler(context)),
         "discard": discard(context.quarantine, context.recount),
         "purge": purging.handler(context.pipeline, partial(remove, context.spark)),
     }
 
 
 def _shared(context: JobContext, handler: Handler) -> Handler:
+    """Return the handler, run as ``_in_pool`` does; the versions that it reads are held."""
+
+    def run(operation: Operation, reporter: Reporter) -> None:
+        with held(context.config.lake.path):
+            handler(operation, reporter)
+
+    return _in_pool(context, run)
+
+
+def _in_pool(context: JobContext, handler: Handler) -> Handler:
     """Return the handler with a scheduler pool of its own, which leaves the rounds their cores.
 
-    Its jobs get a tag, by which they can be cancelled. The versions that it reads are held.
+    Its jobs get a tag, by which they can be cancelled.
     """
 
     def run(operation: Operation, reporter: Reporter) -> None:
         spark = context.spark.sparkContext
         spark.setLocalProperty("spark.scheduler.pool", "desk")
         spark.addJobTag(_TAG)
-        with held(context.config.lake.path):
-            handler(operation, reporter)
+        handler(operation, reporter)
 
     return run

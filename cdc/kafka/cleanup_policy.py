@@ -5,7 +5,7 @@ the meantime, with unlimited retention. No other topic of ours has these setting
 them after a kill at any place knows what to set them back to.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from confluent_kafka import KafkaException
@@ -27,6 +27,8 @@ POLICY: Final = "cleanup.policy"
 _COMPACT: Final = "compact"
 _RETENTION: Final = "retention.ms"
 _OPENED: Final = {POLICY: "compact,delete", _RETENTION: "-1"}
+_SEGMENT: Final = "segment.ms"
+_SHORT: Final = "1"
 
 
 def entries_of(client: AdminClient, topic: str) -> dict[str, ConfigEntry]:
@@ -48,6 +50,23 @@ def is_opened(entries: Mapping[str, ConfigEntry]) -> bool:
     return _OPENED.items() <= of_topic.items()
 
 
+def has_short_segments(entries: Mapping[str, ConfigEntry]) -> bool:
+    """Return whether every record begins a segment, or did when a process was killed."""
+    return _SEGMENT in entries and entries[_SEGMENT].value == _SHORT
+
+
+def shorten_segments(client: AdminClient, topic: str) -> None:
+    """Have the next record begin a segment. Raises UNREACHABLE, and TIMEOUT as ``close`` does."""
+    _alter(client, topic, [_set(_SEGMENT, _SHORT)])
+    _await(client, topic, has_short_segments)
+
+
+def lengthen_segments(client: AdminClient, topic: str) -> None:
+    """Give a topic's segments the broker's time again; raises as ``shorten_segments`` does."""
+    _alter(client, topic, [_delete(_SEGMENT)])
+    _await(client, topic, lambda entries: not has_short_segments(entries))
+
+
 def open_for_deleting(client: AdminClient, topic: str) -> bool:
     """Allow records to be deleted; return whether the topic must be closed afterwards."""
     entries = entries_of(client, topic)
@@ -66,17 +85,16 @@ def close(client: AdminClient, topic: str) -> None:
     not. Raises UNREACHABLE, and TIMEOUT if it still does after 20 seconds.
     """
     reach(Failpoint.BEFORE_TOPIC_CLOSE)
-    _alter(
-        client,
-        topic,
-        [
-            _set(POLICY, _COMPACT),
-            ConfigEntry(_RETENTION, None, incremental_operation=AlterConfigOpType.DELETE),
-        ],
-    )
+    _alter(client, topic, [_set(POLICY, _COMPACT), _delete(_RETENTION)])
     reach(Failpoint.AFTER_TOPIC_CLOSE)
+    _await(client, topic, lambda entries: not is_opened(entries))
+
+
+def _await(
+    client: AdminClient, topic: str, is_right: Callable[[Mapping[str, ConfigEntry]], bool]
+) -> None:
     until(
-        lambda: not is_opened(entries_of(client, topic)),
+        lambda: is_right(entries_of(client, topic)),
         _SECONDS,
         f"the broker did not apply the settings of topic {topic}",
     )
@@ -92,6 +110,10 @@ def result(future: Any, doing: str) -> Any:  # noqa: ANN401 - what the client an
 
 def _set(name: str, value: str) -> ConfigEntry:
     return ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+
+
+def _delete(name: str) -> ConfigEntry:
+    return ConfigEntry(name, None, incremental_operation=AlterConfigOpType.DELETE)
 
 
 def _alter(client: AdminClient, topic: str, entries: list[ConfigEntry]) -> None:

@@ -14,7 +14,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # not all in i
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.broker import Broker
-from cdc.kafka.cleanup_policy import POLICY, close, entries_of, is_opened
+from cdc.kafka.cleanup_policy import (
+    POLICY,
+    close,
+    entries_of,
+    has_short_segments,
+    is_opened,
+    lengthen_segments,
+)
 from cdc.kafka.clients import admin
 from cdc.kafka.refusal import failed, forbidden, refusal
 
@@ -36,8 +43,9 @@ class TopicSpec:
 def ensure_topics(broker: Broker, specs: Iterable[TopicSpec], *, replication: int = 1) -> None:
     """Create the topics that are missing and check the others.
 
-    Settings that a killed ``empty_topic`` left behind are set back. Raises CONFLICT for a topic
-    with several partitions or with other settings, UNREACHABLE, and TIMEOUT like ``close``.
+    Settings that a killed ``empty_topic`` or ``end_segment`` left behind are set back.
+    Raises CONFLICT for a topic with several partitions or with other settings, UNREACHABLE, and
+    TIMEOUT like ``close``.
     """
     wanted = {spec.name: spec for spec in specs}
     client = admin(broker)
@@ -140,6 +148,8 @@ def _check(client: AdminClient, specs: list[TopicSpec], partitions: dict[str, in
         if is_opened(entries) and _compacts(spec):
             close(client, spec.name)
             entries = entries_of(client, spec.name)
+        if has_short_segments(entries):
+            lengthen_segments(client, spec.name)
         actual = {key: entry.value for key, entry in entries.items()}
         _compare(spec, actual, partitions[spec.name])
 

@@ -127,8 +127,8 @@ def build(config: Config, jars: Iterable[Path], java_options: Iterable[str] = ()
         SparkSession.builder.appName(f"wal2lake-{config.name}")
         .master(config.spark.master)
         .config("spark.driver.memory", config.spark.driver_memory)
-        .config("spark.local.dir", str(_scratch(config)))
-        .config("spark.sql.warehouse.dir", str(_scratch(config) / "warehouse"))
+        .config("spark.local.dir", str(scratch_folder(config)))
+        .config("spark.sql.warehouse.dir", str(scratch_folder(config) / "warehouse"))
     )
     settings = settings_of(config)
     if starts_jvm(config):
@@ -138,7 +138,7 @@ def build(config: Config, jars: Iterable[Path], java_options: Iterable[str] = ()
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
-    quieten(session, _scratch(config))
+    quieten(session, scratch_folder(config))
     return session
 
 
@@ -205,7 +205,8 @@ def activate(session: SparkSession) -> None:
     java.setActiveSession(session._jsparkSession)  # noqa: SLF001
 
 
-def _scratch(config: Config) -> Path:
+def scratch_folder(config: Config) -> Path:
+    """Return where Spark keeps intermediate results; make the folder if there is none."""
     folder = config.state_dir / "scratch"
     folder.mkdir(parents=True, exist_ok=True)
     return folder

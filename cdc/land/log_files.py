@@ -66,6 +66,13 @@ class LogFiles:
             logger.info("left to spark", path=self._path, reason=why.reason)
             self._appender = None
 
+    def settle(self, position: LandedPosition) -> None:
+        """Wait for a file that is being made of others, and put it into their place."""
+        if self._appender is None or self._work is None:
+            return
+        work, self._work = self._work, None
+        self._end(self._appender, work, position)
+
     def left(self) -> Files:
         """Return the files that are Spark's to maintain."""
         return files(self._path) if self._appender is None else NOTHING_LEFT

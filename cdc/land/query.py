@@ -7,17 +7,19 @@ that was lost, restored or shared cannot make it skip or repeat an event.
 import json
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 import structlog
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -28,6 +30,7 @@ from cdc.kafka.broker import Broker, spark_options
 from cdc.lake.records.expiry import Expired
 from cdc.lake.table.noted_landings import Ranges, with_landing
 from cdc.lake.table.positions import NOTHING, LandedPosition
+from cdc.lake.upkeep.erasure import newest_time
 from cdc.lake.upkeep.kept_versions import HOUR
 from cdc.lake.upkeep.maintenance import Maintainer, expire
 from cdc.land.arrow_rows import arrow_landing, arrow_rows
@@ -39,6 +42,7 @@ from cdc.land.micro_batches import MicroBatch, MicroBatches
 from cdc.land.small_batches import MOST_RECORDS, SmallBatches
 from cdc.waiting import Every
 
+T = TypeVar("T")
 Offsets = Mapping[str, int]
 Rest = Callable[[Offsets, Offsets, threading.Event], None]
 POLLING_DELAY: Final = "spark.sql.streaming.pollingDelay"  # milliseconds between empty polls
@@ -106,6 +110,7 @@ class Lander:
         self._small = SmallBatches(MOST_RECORDS if policy.local_events else 0)
         self._query: StreamingQuery | None = None
         self._stopping = threading.Event()
+        self._waiting: deque[Callable[[], None]] = deque()
 
     def start(
         self,
@@ -152,6 +157,36 @@ class Lander:
         if self._query is not None:
             self._query.stop()
         self._executor.shutdown()
+
+    def after_landing(self, action: Callable[[], T]) -> Future[T]:
+        """Call ``action`` after the next landing, in the thread that writes the log.
+
+        An error of it ends the query too: the log may have what ``position`` lacks.
+        """
+        result: Future[T] = Future()
+
+        def act() -> None:
+            try:
+                result.set_result(action())
+            except BaseException as error:
+                result.set_exception(error)
+                raise
+
+        self._waiting.append(act)
+        return result
+
+    def forget(self, places: Expired, read: Offsets) -> float:
+        """Delete the events up to ``places``; return the time of the version that lacks them.
+
+        ``read`` has offsets, by topic, up to which there is nothing more to land: the log continues
+        after them, whatever Kafka has deleted. Called by the thread that writes the log.
+        """
+        self._files.settle(self.position)
+        last = self.position.offsets
+        offsets = {topic: max(offset, last.get(topic, -1)) for topic, offset in read.items()}
+        self.position = replace(self.position, offsets={**last, **offsets})
+        self._expire_up_to(places)
+        return newest_time(self._path, DeltaTable(self._path).version())
 
     def read(self) -> dict[str, int]:
         """Return the end offset of each topic that the running query has read, exclusive.
@@ -228,19 +263,21 @@ class Lander:
         self._hooks.landed(landing)
         # Done by the thread that writes the log, so that no other commit can intervene.
         if self._expiry.is_due():
-            self._expire()
+            self._expire_up_to(self._hooks.expired())
         self._files.landed(self.position)
         self._maintainer.committed(self._spark, self.position.metadata(), self._files.left)
+        while self._waiting:
+            self._waiting.popleft()()
 
     def _noted(self, landing: Landing) -> Ranges:
         before = self.position.noted
         is_noted = self._notes_topic in landing.topics
         return with_landing(before, landing.number) if is_noted else before
 
-    def _expire(self) -> None:
+    def _expire_up_to(self, places: Expired) -> None:
         """Delete events that are no longer needed, in a commit whose position records it."""
         before = self.position.expired
-        wanted = {**before, **self._hooks.expired()}
+        wanted = {**before, **places}
         more = {t: place for t, place in wanted.items() if place[0] > before.get(t, NOTHING)[0]}
         if not more:
             return

@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 _QUIET_SECONDS: Final = 20.0
 
@@ -52,7 +52,11 @@ def messages(kafka: str) -> Iterator[tuple[str, bytes]]:
     )
     try:
         topics = consumer.list_topics(timeout=_QUIET_SECONDS).topics
-        places = [TopicPartition(t, p, 0) for t, topic in topics.items() for p in topic.partitions]
+        places = [
+            TopicPartition(t, p, OFFSET_BEGINNING)
+            for t, topic in topics.items()
+            for p in topic.partitions
+        ]
         consumer.assign(places)
         left = {(place.topic, place.partition) for place in places}
         while left:

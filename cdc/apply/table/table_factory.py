@@ -1,6 +1,9 @@
 """Opens, creates and copies tables of the lake, so that events can be applied to them."""
 
+import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -13,6 +16,8 @@ from cdc.lake.own_session import AnySession, OwnSession
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
 from cdc.lake.table.positions import Position
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,20 @@ class TableFactory:
         """Give up the thread that works beside the commits."""
         if self.context.driver is not None:
             self.context.driver.executor.shutdown(cancel_futures=True)
+
+    def beside(self, work: Callable[[], T]) -> T:
+        """Do the work in the thread that cleans old versions, after what it has begun."""
+        driver = self.context.driver
+        return work() if driver is None else driver.executor.submit(work).result()
+
+    def drop_caches(self, table: str) -> None:
+        """Delete what was made of a table's files outside the lake, while nobody applies to it.
+
+        The index of its keys is made again when it is asked, the comparison of two ways is not.
+        """
+        if (driver := self.context.driver) is not None:
+            for folder in (driver.index_directory, driver.check_directory):
+                shutil.rmtree(folder / table, ignore_errors=True)
 
     def stored(
         self, session: AnySession, path: str, position: Position, wanted: TableSchema

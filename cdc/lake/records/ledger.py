@@ -185,9 +185,18 @@ class Ledger:
         oldest, later, table = self.first(), next(published, None), self._opened()
         if table is None or oldest is None or later is None or oldest.cut >= later.cut - 1:
             return
+        self._drop(table, later.cut - 1, mark)
+
+    def forget_before(self, cut: int) -> None:
+        """Drop the cuts before this one; called between two appends."""
+        table, last, oldest = self._opened(), self.last(), self.first()
+        if table is not None and last is not None and oldest is not None and oldest.cut < cut:
+            self._drop(table, cut, _mark(last))
+
+    def _drop(self, table: DeltaTable, before: int, mark: CommitProperties) -> None:
         reach(Failpoint.BEFORE_LEDGER_EXPIRY)
         with known_commit(self.path, mark) as known:
-            table.delete(f"cut < {later.cut - 1:d}", commit_properties=known)
+            table.delete(f"cut < {before:d}", commit_properties=known)
         reach(Failpoint.AFTER_LEDGER_EXPIRY)
 
     def first(self) -> LedgerRow | None:

@@ -1,7 +1,7 @@
 """The quarantine: every event that could not be decoded or stored exactly, with its position.
 
-Nothing is ever removed from it. An event is settled when its row is right again (retried), or when
-an operator gave the event up (discarded); its row records who settled it, when and why.
+An event is settled when its row is right again (retried), or when an operator gave the event up
+(discarded); its row records who settled it, when and why. Only ``forget`` removes events.
 """
 
 import threading
@@ -21,6 +21,7 @@ from cdc.lake.files.file_store import StoreError
 from cdc.lake.table.known_commit import known_commit
 from cdc.lake.table.positions import open_table
 from cdc.lake.upkeep.control_tables import optimize
+from cdc.lake.upkeep.erasure import begin_anew, delete_older
 
 HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 SCHEMA: Final = pa.schema(
@@ -140,6 +141,20 @@ class Quarantine:
                 raise StoreError("events are settled, but their number was lost: repeat it")
             optimize(self.path, table)
         return settled
+
+    def forget(self, table: str) -> None:
+        """Remove all events of a table (``schema.name``), from older versions too.
+
+        Repeated after a crash, it does the rest.
+        """
+        with self._lock:
+            if (opened := open_table(self.path)) is None:
+                return
+            reach(Failpoint.BEFORE_QUARANTINE_FORGET)
+            with known_commit(self.path) as known:
+                opened.delete(f'"table" = {fusion_string(table)}', commit_properties=known)
+            reach(Failpoint.AFTER_QUARANTINE_FORGET)
+            delete_older(self.path, begin_anew(self.path))
 
     def open_count(self, table: str) -> int:
         """Return the number of open events of a table (``schema.name``)."""

@@ -22,6 +22,7 @@ from cdc.lake.records import epochs
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.records.readings import Readings
+from cdc.land.query import Lander
 from cdc.operations.desk.reporter import Reporter
 from cdc.source.server import barrier
 from cdc.source.server.connection import connect
@@ -58,6 +59,7 @@ class JobContext:
     log: EpochLog
     factory: TableFactory
     readings: Readings
+    lander: Lander
 
     @property
     def quarantine(self) -> Quarantine:

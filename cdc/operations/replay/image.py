@@ -5,8 +5,11 @@ not read, and the table goes on meanwhile.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from pyspark.sql import SparkSession
 
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.errors import CdcError, ErrorKind
@@ -35,19 +38,20 @@ def handler(job: JobContext) -> Handler:
         reporter.tell(tables=len(operation.tables))
         for name in reporter.remaining(operation.tables):
             reporter.tell(table=name)
-            reporter.done(_Task(job, TableId.parse(name), operation.id, reporter).run())
+            reporter.done(Task(job, TableId.parse(name), operation.id, reporter).run())
 
     return run
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
-    """The image of one table."""
+class Task:
+    """The image of one table; ``finish`` is called with it before it is recorded."""
 
     job: JobContext
     table: TableId
     operation: str
     reporter: Reporter
+    finish: Callable[[SparkSession, AppliedTable], None] = lambda _session, _image: None
 
     def run(self) -> TableResult:
         """Make the image, and remove readings that no cut needs any more.
@@ -61,11 +65,12 @@ class _Task:
         try:
             image, context = self._rebuilt(row, path)
             self._refuse_different(context, image, row)
+            self.finish(context.session, image)
         except CdcError:
             remove(self.job.spark, path)
             raise
         self._record(image, row, number)
-        self._forget_older()
+        self.forget_older()
         return TableResult(
             table=str(self.table),
             rows_read=image.position.rows_applied,
@@ -136,7 +141,7 @@ class _Task:
         self.job.readings.add(reading)
         reach(Failpoint.AFTER_IMAGE_RECORD)
 
-    def _forget_older(self) -> None:
+    def forget_older(self) -> None:
         """Remove readings older than the one with which a replay to the oldest cut begins.
 
         Their files go first: nothing reads them any more, and as long as the index names them, an

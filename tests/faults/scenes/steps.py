@@ -103,10 +103,23 @@ def _unseen(bank: Armed, name: str) -> None:
 
 def refusal(bank: Armed, _name: str, await_kills: Await) -> None:
     """Insert a date that the lake refuses; delete its row and read the table again."""
+    _refuse(bank)
+    with _running(bank, "resnapshot", "bank.odd"):
+        await_kills()
+
+
+def _refuse(bank: Armed) -> None:
+    """Have the lake refuse a row that the source does not have any more."""
     bank.execute("INSERT INTO bank.odd VALUES (0, 'infinity')")
     bank.run("sync", "--timeout", SYNC_SECONDS, expect=8)
     bank.execute("DELETE FROM bank.odd WHERE id = 0")
-    with _running(bank, "resnapshot", "bank.odd"):
+
+
+def forgetting(bank: Armed, _name: str, await_kills: Await) -> None:
+    """Forget the deleted rows of a table that has settled events in quarantine."""
+    _refuse(bank)
+    bank.run("resnapshot", "bank.odd")
+    with _running(bank, "forget", "bank.odd", "--confirm", "bank.odd"):
         await_kills()
 
 
@@ -229,6 +242,8 @@ CASES: Final[dict[str, tuple[Trigger, tuple[str, ...]]]] = {
     "purged whole": (purge, ("purge-readings", "purge-table")),
     "replayed": (replay, ("replay-swap",)),
     "broken": (broken, ("broken-move",)),
+    "forgotten": (forgetting, ("segment-end", "quarantine-forget")),
+    "rewritten": (forgetting, ("erasure-commit",)),
     "optimized": (by_spark, ("optimize",)),
     "vacuumed": (upkeep, ("vacuum", "file-expiry", "commit-expiry")),
     "derived": (derived, ("derived-commit",)),

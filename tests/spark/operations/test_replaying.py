@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import create_autospec
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,6 +18,7 @@ from cdc.kafka.broker import Broker
 from cdc.lake.layout import ledger_path, log_path, readings_path
 from cdc.lake.records.readings import Readings
 from cdc.lake.table.positions import position
+from cdc.land.query import Lander
 from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.replay.in_place import handler
@@ -103,6 +105,7 @@ def replay(pipeline: Pipeline, *tables: str) -> tuple[TableResult, ...]:
             )
         ),
         readings=Readings(readings_path(config)),
+        lander=create_autospec(Lander, instance=True),  # nothing lands
     )
     operation = Operation(
         id="o", command="replay", tables=tables, line="", asked_by="", asked_at="", options={}

@@ -9,8 +9,7 @@ import pytest
 
 from cdc.apply.difference.likeness import Likeness
 from cdc.apply.difference.merge import difference_plan
-from cdc.cli.rebuild import rebuild
-from cdc.cli.replay import EventsFrom, facts, replay, sentences
+from cdc.cli.replay import EventsFrom, facts, rebuild, replay, sentences
 from cdc.config import Config, Kafka, Lake, Registry, Source
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column, TableSchema
