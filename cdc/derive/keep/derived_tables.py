@@ -18,6 +18,7 @@ from cdc.derive.engine.inputs import Input
 from cdc.derive.keep.inputs_at import Inputs, inputs_at
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
+from cdc.derive.step.resident import ResidentTables
 from cdc.derive.step.step import Step, bring
 from cdc.errors import CdcError
 from cdc.lake.records.derived_entry import DerivedEntry
@@ -75,12 +76,14 @@ class DerivedTables:
         names = {str(definition.table) for definition in self._definitions}
         self._entries = {entry.table: entry for entry in last if entry.table in names}
         self._tried: dict[TableId, _Try] = {}
+        self._resident = ResidentTables(limits.memory_mb, limits.scratch)
         self._work: Future[None] | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="derive")
 
     def close(self) -> None:
         """End the thread; a step that has begun is finished first."""
         self._pool.shutdown(cancel_futures=True)
+        self._resident.close()
 
     def entries(self, row: LedgerRow) -> tuple[DerivedEntry, ...]:
         """Bring the tables to the cut of ``row``, within the budget, and return all entries."""
@@ -179,7 +182,16 @@ class DerivedTables:
             definition=definition.hash, cut=row.cut, epoch=row.epoch, lsn=row.lsn, inputs=versions
         )
         path = self._path_of(definition.table)
-        step = bring(definition, inputs.at, path, mark, self._limits, since=since, anew=anew)
+        step = bring(
+            definition,
+            inputs.at,
+            path,
+            mark,
+            self._limits,
+            resident=self._resident,
+            since=since,
+            anew=anew,
+        )
         logger.info(
             "derived",
             table=str(definition.table),

@@ -41,14 +41,17 @@ def difference(
     query: str,
     outputs: Sequence[Output],
     key: Sequence[str],
-    stored: pa.RecordBatchReader | None,
+    stored: pa.RecordBatchReader | str | None,
 ) -> Difference:
-    """Calculate the query and compare it with the ``stored`` digests and copies, None for no table.
+    """Calculate the query and compare it with the ``stored`` digests and copies.
 
+    They are given as rows, or as the name of a table that has them; None if nothing is stored.
     Raises TABLE_STOPPED for a query that fails, and for rows with equal keys.
     """
     calculator.run(_fresh(query, outputs))
     _refuse_twins(calculator, key, FRESH)
+    if isinstance(stored, str):
+        return _compared(calculator, stored, others=0)
     handles = pa.schema([(ROW_HASH, pa.string()), (COPY, pa.int64())])
     calculator.keep(STORED, handles.empty_table() if stored is None else stored)
     return _compared(calculator, STORED, others=0)
@@ -61,19 +64,18 @@ def scoped_difference(
     key: Sequence[str],
     *,
     scope: Sequence[str],
-    stored: pa.RecordBatchReader,
+    stored: str,
 ) -> Difference:
     """Calculate the query for the values in DIRTY, and compare it with the stored rows of these.
 
-    ``stored`` has the digest, the copy, the columns of the scope key and of the key of all rows.
-    Raises TABLE_STOPPED as ``difference`` does.
+    ``stored`` names a table that has the digest, the copy, and the columns of the scope key and of
+    the key, of all rows. Raises TABLE_STOPPED as ``difference`` does.
     """
     calculator.run(_fresh(query, outputs))
-    calculator.keep(STORED, stored)
     equal = (
         f"d.{column(n)} IS NOT DISTINCT FROM s.{postgres_name(c)}" for n, c in enumerate(scope)
     )
-    others = f"FROM {STORED} AS s {{}} JOIN {SCHEMA}.{DIRTY} AS d ON {' AND '.join(equal)}"
+    others = f"FROM {stored} AS s {{}} JOIN {SCHEMA}.{DIRTY} AS d ON {' AND '.join(equal)}"
     calculator.run(f"CREATE TABLE {_INSIDE} AS SELECT s.* {others.format('SEMI')}")
     compared = FRESH
     if key and not set(scope) <= set(key):
@@ -81,7 +83,7 @@ def scoped_difference(
         outside = f"SELECT {listed} {others.format('ANTI')}"
         compared = f"(SELECT {listed} FROM {FRESH} UNION ALL {outside})"  # noqa: S608
     _refuse_twins(calculator, key, compared)
-    left = _count(calculator, STORED) - _count(calculator, _INSIDE)
+    left = _count(calculator, stored) - _count(calculator, _INSIDE)
     return _compared(calculator, _INSIDE, others=left)
 
 

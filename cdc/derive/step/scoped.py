@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator, named
 from cdc.derive.engine.output_types import Output
@@ -22,8 +20,9 @@ class Kept:
     """A derived table as it is, and how the rest of its calculation is done."""
 
     outputs: Sequence[Output]
-    stored: Callable[[list[str]], pa.RecordBatchReader]
-    """Gives columns of all its rows."""
+    stored: str
+    """Names the table of all its rows: digests, copies, and the columns that ``stored_columns``
+    returns."""
     match: Callable[[], None]
     """Finds the matches of a pattern, or the states of a fold, in the rows that are left."""
     most_keys: int
@@ -55,22 +54,26 @@ def recalculate(
     keys = find_dirty(database, scope, [types[name] for name in scope.columns], changed)
     if keys > kept.most_keys:
         kept.match()
-        handles = kept.stored([ROW_HASH, COPY])
-        found = difference(database, definition.duckdb, kept.outputs, definition.key, handles)
+        query, key = definition.duckdb, definition.key
+        found = difference(database, query, kept.outputs, key, kept.stored)
         return Recalculated(difference=found, keys=keys, is_whole=True)
     if definition.query is None:
         _leave_dirty(database, scope, definition.inputs[0])
         kept.match()
-    names = dict.fromkeys([ROW_HASH, COPY, *scope.columns, *definition.key])
     found = scoped_difference(
         database,
         scope.query,
         kept.outputs,
         definition.key,
         scope=scope.columns,
-        stored=kept.stored([*names]),
+        stored=kept.stored,
     )
     return Recalculated(difference=found, keys=keys, is_whole=False)
+
+
+def stored_columns(definition: Definition, scope: Scope) -> tuple[str, ...]:
+    """Return the columns of the stored rows that a step compares."""
+    return tuple(dict.fromkeys([ROW_HASH, COPY, *scope.columns, *definition.key]))
 
 
 def _leave_dirty(database: Calculator, scope: Scope, table: TableId) -> None:

@@ -21,7 +21,6 @@ from cdc.derive.engine.inputs import (
     columns,
     identity,
     load,
-    load_rows,
     match,
     needed_columns,
     row_count,
@@ -35,7 +34,8 @@ from cdc.derive.step.commit import commit
 from cdc.derive.step.difference import Difference, difference, handles
 from cdc.derive.step.limits import Cost, Limits
 from cdc.derive.step.mark import Mark, Origin, origin
-from cdc.derive.step.scoped import Kept, recalculate
+from cdc.derive.step.resident import ResidentTables, StoredTable, stored_rows
+from cdc.derive.step.scoped import Kept, recalculate, stored_columns
 from cdc.derive.step.upkeep import keep_small
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
@@ -65,33 +65,37 @@ def bring(
     mark: Mark,
     limits: Limits,
     *,
+    resident: ResidentTables,
     since: Mapping[TableId, Input] | None = None,
     anew: bool = False,
 ) -> Step:
     """Make the table at ``path`` equal to the definition's query over the inputs.
 
-    One commit has the difference and the mark; there is none if nothing differs. ``since`` are the
+    One commit has the difference and the mark; there is none if nothing differs. ``resident`` keeps
+    the inputs from step to step. ``since`` are the
     inputs of which the table is known to have the rows, later ones perhaps than those of its mark.
     With ``anew`` it has all rows, and whatever was there is replaced. Raises TABLE_STOPPED where
     the query fails or is larger than the definition allows, and CONFIG where it does not fit its
     inputs. The table stays as it is then.
     """
-    return _Bringing(definition, inputs, path, mark, limits).bring(since, anew=anew)
+    return _Bringing(definition, inputs, path, mark, limits, resident).bring(since, anew=anew)
 
 
 class _Bringing:
-    def __init__(
+    def __init__(  # noqa: PLR0917 - what a step is made of
         self,
         definition: Definition,
         inputs: Mapping[TableId, Input],
         path: str,
         mark: Mark,
         limits: Limits,
+        resident: ResidentTables,
     ) -> None:
         self._definition, self._inputs, self._path = definition, inputs, path
-        self._limits = limits
+        self._limits, self._resident = limits, resident
         self._opened = {table: one.open() for table, one in inputs.items()}
         self._ids = {table: identity(one) for table, one in self._opened.items()}
+        self._needed = {t: needed_columns(one, definition) for t, one in self._opened.items()}
         self._mark = replace(mark, ids={str(table): one for table, one in self._ids.items()})
         self._began = time.monotonic()
 
@@ -119,8 +123,7 @@ class _Bringing:
         return {t: replace(one, version=versions[t]) for t, one in self._inputs.items()}
 
     def _changes(self, since: Mapping[TableId, Input]) -> Changes | str:
-        needed = {t: needed_columns(one, self._definition) for t, one in self._opened.items()}
-        return changes_since(since, self._inputs, self._opened, needed, self._limits.share)
+        return changes_since(since, self._inputs, self._opened, self._needed, self._limits.share)
 
     def _scoped(
         self, scope: Scope, table: DeltaTable, now: Origin, changes: Changes
@@ -129,11 +132,17 @@ class _Bringing:
         if not changes.count:
             return self._unchanged(table)
         try:
-            with calculator(self._limits.memory_mb, self._limits.scratch) as database:
-                load_rows(database, self._opened, self._definition)
+            own = StoredTable(
+                table=self._definition.table,
+                at=Input(self._path, table.version()),
+                opened=table,
+                columns=stored_columns(self._definition, scope),
+            )
+            inputs = self._inputs, self._opened, self._needed
+            with self._resident.at(*inputs, own) as database:
                 kept = Kept(
                     outputs=[Output(name, kind) for name, kind in now.columns.items()],
-                    stored=partial(rows, table),
+                    stored=stored_rows(self._definition.table),
                     match=partial(match, database, self._opened, self._definition),
                     most_keys=max(_FEW_KEYS, int(self._limits.share * row_count(table))),
                 )
@@ -146,7 +155,9 @@ class _Bringing:
         if found.is_whole:
             why = "the changes lead to a large part of its rows"
             cost = replace(cost, mode="whole", why=why)
-        return self._committed(self._typed(now.columns), table, found.difference, cost)
+        step = self._committed(self._typed(now.columns), table, found.difference, cost)
+        self._resident.committed(self._definition.table, step.version, found.difference.changes)
+        return step
 
     def _cross_check(self, table: DeltaTable, scoped: Difference) -> None:
         """Raise TABLE_STOPPED if it is this cut's turn and the whole query gives other rows."""

@@ -56,9 +56,10 @@ class KeptRows:
             _load(database, world)
             outputs = database.outputs(self.definition.duckdb)
             schema = _stored_schema(database, self.definition)
+            database.keep("stored", pa.Table.from_pylist(list(self.stored.values()), schema))
             kept = Kept(
                 outputs=outputs,
-                stored=lambda names: self._columns(names, schema),
+                stored="stored",
                 match=lambda: None,
                 most_keys=1_000_000,
             )
@@ -83,10 +84,6 @@ class KeptRows:
             outputs = database.outputs(self.definition.duckdb)
             found = database.rows(typed(self.definition.duckdb, outputs)).to_pylist()
         return Counter(map(repr, found))
-
-    def _columns(self, names: list[str], schema: pa.Schema) -> pa.RecordBatchReader:
-        table = pa.Table.from_pylist(list(self.stored.values()), schema)
-        return table.select(names).to_reader()
 
     def _apply(self, changes: pa.Table, world: World) -> None:
         for row in changes.to_pylist():
