@@ -43,16 +43,26 @@ class Walk:
         """Record the ledger's rows; fail if one seen earlier has changed or is gone."""
         rows = query(self.installation, "_wal2lake/ledger", "SELECT * FROM t ORDER BY cut")
         cuts = [row["cut"] for row in rows]
-        assert cuts == list(range(1, len(cuts) + 1)), "a cut is missing or there twice"
+        first = self._given_up(rows) + 1
+        assert cuts == list(range(first, first + len(cuts))), "a cut is missing or there twice"
         by_cut = {row["cut"]: row for row in rows}
-        changed = [cut for cut, row in self.seen.items() if by_cut.get(cut) != row]
+        kept = {cut: row for cut, row in self.seen.items() if cut >= first}
+        changed = [cut for cut, row in kept.items() if by_cut.get(cut) != row]
         assert changed == [], f"rows of the ledger changed after they were published: {changed}"
         self.seen = by_cut
+
+    def _given_up(self, rows: Sequence[Row]) -> int:
+        """Return the newest cut that is gone because an operation has given up the past."""
+        first: int = rows[0]["cut"] if rows else 1
+        if first > 1:
+            asked = "SELECT command FROM t WHERE command = 'forget'"
+            assert query(self.installation, "_wal2lake/operations", asked), "old cuts are gone"
+        return first - 1
 
     def go_on(self) -> None:
         """Judge the rows that have not been judged yet."""
         self.note()
-        for cut in range(self.walked + 1, len(self.seen) + 1):
+        for cut in range(max(self.walked + 1, min(self.seen)), max(self.seen) + 1):
             row = self.seen[cut]
             before = self.seen.get(cut - 1)
             if before is not None and before["lsn"] is not None:
