@@ -5,6 +5,8 @@ from typing import Final
 from tests.mutants.mutant import Mutant
 
 _CASES: Final = ("tests/unit/derive/scoped/test_scoped_cases.py",)
+_KEPT: Final = ("tests/unit/derive/keep/test_resident.py",)
+_RESIDENT: Final = "cdc/derive/step/resident.py"
 _REACH: Final = "cdc/derive/step/reach.py"
 SCOPED: Final = (
     Mutant(
@@ -73,9 +75,44 @@ SCOPED: Final = (
     Mutant(
         name="scoped: equal rows are one change",
         file="cdc/derive/engine/net.py",
-        old="EXCEPT ALL",
-        new="EXCEPT",
+        old="USING ({_MARKS})",
+        new="USING (_cdc_digest)",
         tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: an input that is kept has rows that are gone",
+        file=_RESIDENT,
+        old="    is_exact = _delete(database, named(table), held.columns)\n",
+        new="    is_exact = True\n",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="scoped: of equal rows all are deleted from an input that is kept",
+        file=_RESIDENT,
+        old=" WHERE copy <= copies",
+        new="",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="scoped: an input that was made anew is taken for the old one",
+        file=_RESIDENT,
+        old="            identity(opened),\n            one.path,\n",
+        new="            held.identity,\n            one.path,\n",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="scoped: what a step has done to its inputs stays",
+        file=_RESIDENT,
+        old='            database.run("ROLLBACK")\n',
+        new='            database.run("COMMIT")\n',
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="scoped: stored rows that are kept are those of the last build",
+        file=_RESIDENT,
+        old='        self._database.run(f"INSERT INTO {name} {new}")\n',
+        new="",
+        tests=_KEPT,
     ),
     Mutant(
         name="scoped: an equality in WHERE links tables beside an outer join",

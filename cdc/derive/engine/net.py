@@ -3,14 +3,18 @@
 from cdc.derive.engine.calculator import Calculator
 from cdc.derive.engine.digest import digest
 
+_MARKS = "_cdc_digest, _cdc_number"
+
 
 def keep_net(database: Calculator, name: str, rows: str, others: str) -> None:
     """Create the table ``name`` of those ``rows`` that ``others`` do not have, each so often.
 
-    Both are tables of the same columns. Digests decide: values that are equal may print
-    differently, as 0 and -0 do.
+    Both are tables of the same columns. Digests decide, and no set operation of the engine: values
+    that are equal may print differently, as 0 and -0 do, and the engine would make them one.
     """
     outputs = database.outputs(f"SELECT * FROM {rows}")  # noqa: S608 - our names
     digested = f"SELECT *, {digest(outputs)} AS _cdc_digest FROM {{}}"  # noqa: S608
-    listed = f"{digested.format(rows)} EXCEPT ALL {digested.format(others)}"
-    database.run(f"CREATE TABLE {name} AS SELECT * EXCLUDE (_cdc_digest) FROM ({listed})")  # noqa: S608
+    number = "row_number() OVER (PARTITION BY _cdc_digest) AS _cdc_number"
+    numbered = f"SELECT *, {number} FROM ({digested})"  # noqa: S608
+    left = f"({numbered.format(rows)}) ANTI JOIN ({numbered.format(others)}) USING ({_MARKS})"
+    database.run(f"CREATE TABLE {name} AS SELECT * EXCLUDE ({_MARKS}) FROM {left}")  # noqa: S608

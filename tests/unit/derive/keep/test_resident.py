@@ -78,7 +78,7 @@ def texts(database: Calculator, query: str) -> "Counter[str]":
 
 
 def plain(rows: Sequence[Row]) -> "Counter[str]":
-    return Counter(repr(list(row.values())) for row in rows)
+    return Counter(repr([row[name] for name in SCHEMA.names]) for row in rows)
 
 
 def row(number: int, x: float | None = None) -> dict[str, Any]:
