@@ -87,13 +87,6 @@ SCOPED: Final = (
         tests=_KEPT,
     ),
     Mutant(
-        name="scoped: of equal rows all are deleted from an input that is kept",
-        file=_RESIDENT,
-        old=" WHERE copy <= copies",
-        new="",
-        tests=_KEPT,
-    ),
-    Mutant(
         name="scoped: an input that was made anew is taken for the old one",
         file=_RESIDENT,
         old="            identity(opened),\n            one.path,\n",
