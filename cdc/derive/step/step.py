@@ -72,11 +72,10 @@ def bring(
     """Make the table at ``path`` equal to the definition's query over the inputs.
 
     One commit has the difference and the mark; there is none if nothing differs. ``resident`` keeps
-    the inputs from step to step. ``since`` are the
-    inputs of which the table is known to have the rows, later ones perhaps than those of its mark.
-    With ``anew`` it has all rows, and whatever was there is replaced. Raises TABLE_STOPPED where
-    the query fails or is larger than the definition allows, and CONFIG where it does not fit its
-    inputs. The table stays as it is then.
+    what steps read from one to the next. ``since`` are the inputs of which the table is known to
+    have the rows, later ones perhaps than those of its mark. With ``anew`` it has all rows, and
+    whatever was there is replaced. Raises TABLE_STOPPED where the query fails or is larger than the
+    definition allows, and CONFIG where it does not fit its inputs. The table stays as it is then.
     """
     return _Bringing(definition, inputs, path, mark, limits, resident).bring(since, anew=anew)
 
