@@ -22,6 +22,7 @@ from cdc.lake.upkeep.without_deleted import rewrite
 from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.desk import Handler
 from cdc.operations.desk.reporter import Reporter
+from cdc.operations.each_table import each_table
 from cdc.operations.forget.past import give_up_cuts, remove_leftovers
 from cdc.operations.forget.refusals import refuse, refuse_unsettled
 from cdc.operations.forget.scratch import clear_scratch
@@ -36,13 +37,11 @@ COMMAND: Final = "forget"
 def handler(job: JobContext) -> Handler:
     """Return the handler of ``forget``. Run again after a crash, it does all steps again."""
 
-    def run(operation: Operation, reporter: Reporter) -> None:
-        reporter.tell(tables=len(operation.tables))
-        for name in reporter.remaining(operation.tables):
-            reporter.tell(table=name, phase="waiting for the cut")
-            reporter.done(Task(job, TableId.parse(name), operation.id, reporter).run())
+    def run_one(table: TableId, operation: Operation, reporter: Reporter) -> TableResult:
+        reporter.tell(phase="waiting for the cut")
+        return Task(job, table, operation.id, reporter).run()
 
-    return run
+    return each_table(run_one)
 
 
 @dataclass(frozen=True, slots=True)

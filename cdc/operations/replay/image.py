@@ -23,24 +23,20 @@ from cdc.lake.table.removal import remove
 from cdc.operations.desk.context import JobContext, RebuildContext
 from cdc.operations.desk.desk import Handler
 from cdc.operations.desk.reporter import Reporter
+from cdc.operations.each_table import each_table
 from cdc.operations.replay.inputs import from_log
 from cdc.operations.replay.material import Hooks, end_at_cut
 from cdc.operations.replay.rebuild import rebuild_table
 from cdc.operations.replay.to_path import compare_with_cut
-from cdc.state.operation import Operation, TableResult
+from cdc.state.operation import TableResult
 from cdc.tables import TableId
 
 
 def handler(job: JobContext) -> Handler:
     """Return the handler of ``image``, an operation that the job requests itself."""
-
-    def run(operation: Operation, reporter: Reporter) -> None:
-        reporter.tell(tables=len(operation.tables))
-        for name in reporter.remaining(operation.tables):
-            reporter.tell(table=name)
-            reporter.done(Task(job, TableId.parse(name), operation.id, reporter).run())
-
-    return run
+    return each_table(
+        lambda table, operation, reporter: Task(job, table, operation.id, reporter).run()
+    )
 
 
 @dataclass(frozen=True, slots=True)

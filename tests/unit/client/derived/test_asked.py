@@ -1,10 +1,12 @@
 """What operators ask about derived tables, answered from a lake without any server."""
 
 import json
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +15,8 @@ from deltalake import DeltaTable
 from typer.testing import CliRunner
 
 from cdc.cli.derived import derived
+from cdc.client.derived import verify as verification
+from cdc.client.derived.verify import DerivedReport
 from cdc.config import load
 from cdc.derive.keep.open_derived import open_derived
 from cdc.errors import CdcError
@@ -61,6 +65,17 @@ class Asked:
     def json(self, *arguments: str, expect: int = 0) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.run(*arguments, "--json", expect=expect))
         return found
+
+    def by_a_source(self, row: LedgerRow, monkeypatch: pytest.MonkeyPatch) -> DerivedReport:
+        """Return what is said at the cut of ``row`` with a source that must not be asked."""
+
+        @contextmanager
+        def at_row(*_: object, **__: object) -> Iterator[SimpleNamespace]:
+            yield SimpleNamespace(cut=row, connection=None)
+
+        monkeypatch.setattr(verification, "moment", at_row)
+        pipeline = SimpleNamespace(config=load(self.file))
+        return verification.verify_by_source(pipeline, [], timeout=1, tell=print)  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -1,15 +1,11 @@
 """Commands on derived tables know folds too."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from deltalake import DeltaTable
 
-from cdc.client.derived import verify as verification
 from cdc.client.derived.at_source import refused_by_source
 from cdc.config import load
 from cdc.derive.definition.declared import declared
@@ -164,15 +160,7 @@ def test_the_tables_of_a_fold_are_dropped_when_its_file_is_gone(asked: Asked) ->
 def test_the_source_is_not_asked_for_folds(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has none; a table over one cannot be calculated there either, and is named."""
     row = asked.publish(1, 2)
-    config = load(asked.file)
-
-    @contextmanager
-    def at_row(*_: object, **__: object) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(cut=row, connection=None)
-
-    monkeypatch.setattr(verification, "moment", at_row)
-    pipeline = SimpleNamespace(config=config)
-    report = verification.verify_by_source(pipeline, [], timeout=1, tell=print)  # type: ignore[arg-type]
+    report = asked.by_a_source(row, monkeypatch)
 
     reason = "the source cannot calculate folds, as {} is: verify it locally"
     assert {one.table: one.reason for one in report.tables} == {
@@ -180,6 +168,6 @@ def test_the_source_is_not_asked_for_folds(asked: Asked, monkeypatch: pytest.Mon
         "marts.sums__faults": reason.format("marts.sums__faults"),
         "marts.over_it": reason.format("marts.sums__faults"),
     }
-    found = declared(config.derived.path, [TableId("shop", "orders")]).definitions
+    found = declared(load(asked.file).derived.path, [TableId("shop", "orders")]).definitions
     assert len(found) == 3
     assert list(refused_by_source(None, found)) == []  # type: ignore[arg-type]

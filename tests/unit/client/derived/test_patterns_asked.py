@@ -1,13 +1,9 @@
 """Commands on derived tables know patterns too."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from cdc.client.derived import verify as verification
 from cdc.client.derived.at_source import refused_by_source
 from cdc.config import load
 from cdc.derive.definition.declared import declared
@@ -87,20 +83,12 @@ def test_the_source_is_not_asked_for_patterns(
     """It has none; a table over one cannot be calculated there either, and is named."""
     asked.define(growing=GROWING, over_it=OVER_IT)
     row = asked.publish(1, 2)
-    config = load(asked.file)
-
-    @contextmanager
-    def at_row(*_: object, **__: object) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(cut=row, connection=None)
-
-    monkeypatch.setattr(verification, "moment", at_row)
-    pipeline = SimpleNamespace(config=config)
-    report = verification.verify_by_source(pipeline, [], timeout=1, tell=print)  # type: ignore[arg-type]
+    report = asked.by_a_source(row, monkeypatch)
 
     assert [(one.table, one.equal) for one in report.tables] == [
         ("marts.growing", False), ("marts.over_it", False),
     ]  # fmt: skip
     reason = "the source cannot calculate patterns, as marts.growing is: verify it locally"
     assert {one.reason for one in report.tables} == {reason}
-    found = declared(config.derived.path, [TableId("shop", "orders")]).definitions
+    found = declared(load(asked.file).derived.path, [TableId("shop", "orders")]).definitions
     assert list(refused_by_source(None, found)) == []  # type: ignore[arg-type]
