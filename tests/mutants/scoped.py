@@ -82,15 +82,15 @@ SCOPED: Final = (
     Mutant(
         name="scoped: an input that is kept has rows that are gone",
         file=_RESIDENT,
-        old="    is_exact = _delete(database, named(table), held.columns)\n",
-        new="    is_exact = True\n",
+        old="    if not _delete(database, table, columns):\n        return False\n",
+        new="",
         tests=_KEPT,
     ),
     Mutant(
         name="scoped: an input that was made anew is taken for the old one",
         file=_RESIDENT,
-        old="            identity(opened),\n            one.path,\n",
-        new="            held.identity,\n            one.path,\n",
+        old="(identity(wanted.opened), wanted.at.path)",
+        new="(self.identity, wanted.at.path)",
         tests=_KEPT,
     ),
     Mutant(

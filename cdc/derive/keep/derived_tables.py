@@ -19,7 +19,7 @@ from cdc.derive.keep.inputs_at import Inputs, inputs_at
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
 from cdc.derive.step.resident import ResidentTables
-from cdc.derive.step.step import Step, bring
+from cdc.derive.step.step import Bringing, Step
 from cdc.errors import CdcError
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
@@ -181,17 +181,14 @@ class DerivedTables:
         mark = Mark(
             definition=definition.hash, cut=row.cut, epoch=row.epoch, lsn=row.lsn, inputs=versions
         )
-        path = self._path_of(definition.table)
-        step = bring(
-            definition,
-            inputs.at,
-            path,
-            mark,
-            self._limits,
+        step = Bringing(
+            definition=definition,
+            inputs=inputs.at,
+            path=self._path_of(definition.table),
+            mark=mark,
+            limits=self._limits,
             resident=self._resident,
-            since=since,
-            anew=anew,
-        )
+        ).bring(since=since, anew=anew)
         logger.info(
             "derived",
             table=str(definition.table),

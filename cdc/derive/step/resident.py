@@ -6,7 +6,7 @@ copy: whenever a table cannot be brought on, or takes too much memory, it is rea
 again.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from cdc.derive.engine.net import keep_net
 from cdc.derive.step.difference import GONE
 from cdc.errors import CdcError
 from cdc.events.values.sql_text import postgres_name
-from cdc.lake.changed.changed_rows import changed_rows
+from cdc.lake.changed.changed_rows import ChangedRows, changed_rows
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.tables import TableId
 
@@ -33,6 +33,19 @@ _FEWEST: Final = 10_000
 _MEMORY: Final = 0.5
 """Of the memory of a step, which tables may take between steps."""
 _SCHEMA: Final = "_cdc_stored"
+_RAW_REMOVED, _RAW_ADDED = f"{_SCHEMA}.raw_removed", f"{_SCHEMA}.raw_added"
+_REMOVED, _ADDED = f"{_SCHEMA}.removed", f"{_SCHEMA}.added"
+_CHANGES: Final = f"{_SCHEMA}.changes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableAt:
+    """A table of the lake at one version, and the columns that are needed of it."""
+
+    table: TableId
+    at: Input
+    opened: DeltaTable
+    columns: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -43,6 +56,10 @@ class _Held:
     at: Input
     columns: tuple[str, ...]
     moved: int = 0
+
+    def is_of(self, wanted: TableAt) -> bool:
+        """Return whether it is the same table, perhaps at another version."""
+        return (self.identity, self.at.path) == (identity(wanted.opened), wanted.at.path)
 
 
 @dataclass(slots=True)
@@ -65,21 +82,15 @@ class ResidentTables:
     _database: Calculator | None = None
 
     @contextmanager
-    def at(
-        self,
-        inputs: Mapping[TableId, Input],
-        opened: Mapping[TableId, DeltaTable],
-        columns: Mapping[TableId, Sequence[str]],
-        stored: "StoredTable",
-    ) -> Iterator[Calculator]:
-        """Give a database that has these columns of the inputs, and perhaps more, and ``stored``.
+    def at(self, inputs: Iterable[TableAt], stored: TableAt) -> Iterator[Calculator]:
+        """Give a database that has the inputs, perhaps with more columns, and ``stored_rows``.
 
         Everything that is done in it is undone afterwards.
         """
         database = self._begun()
         try:
-            for table, one in inputs.items():
-                self._bring(database, table, one, opened[table], columns[table])
+            for one in inputs:
+                self._bring(database, one)
             self._keep(database, stored)
             database.run("BEGIN TRANSACTION")
             yield database
@@ -96,12 +107,12 @@ class ResidentTables:
             return
         name, listed = stored_rows(table), ", ".join(map(postgres_name, held.columns))
         by = f"{ROW_HASH}, {COPY}"
-        self._database.keep("changes", changes)
-        gone = f"SELECT {by} FROM changes WHERE {GONE}"  # noqa: S608 - our names
+        self._database.keep(_CHANGES, changes)
+        gone = f"SELECT {by} FROM {_CHANGES} WHERE {GONE}"  # noqa: S608 - our names
         self._database.run(f"DELETE FROM {name} WHERE ({by}) IN ({gone})")  # noqa: S608
-        new = f"SELECT {listed} FROM changes WHERE NOT {GONE}"  # noqa: S608
+        new = f"SELECT {listed} FROM {_CHANGES} WHERE NOT {GONE}"  # noqa: S608
         self._database.run(f"INSERT INTO {name} {new}")
-        self._database.run("DROP TABLE changes")
+        self._database.run(f"DROP TABLE {_CHANGES}")
         held.at = replace(held.at, version=version)
 
     def has(self, table: TableId) -> bool:
@@ -119,49 +130,26 @@ class ResidentTables:
     def _begun(self) -> Calculator:
         if self._database is None:
             self._database = self._open.enter_context(calculator(self.memory_mb, self.scratch))
+            self._database.run(f"CREATE SCHEMA {_SCHEMA}")
         return self._database
 
-    def _bring(
-        self,
-        database: Calculator,
-        table: TableId,
-        one: Input,
-        opened: DeltaTable,
-        columns: Sequence[str],
-    ) -> None:
-        held = self._held.get(table)
-        is_of_it = held is not None and (held.identity, held.at.path) == (
-            identity(opened),
-            one.path,
-        )
-        if held is not None and is_of_it and set(columns) <= set(held.columns):
-            if held.at == one or _follow(database, table, held, one, row_count(opened)):
-                held.at = one
+    def _bring(self, database: Calculator, wanted: TableAt) -> None:
+        held, columns = self._held.get(wanted.table), wanted.columns
+        if held is not None and held.is_of(wanted):
+            if set(columns) <= set(held.columns) and _follow(database, held, wanted):
+                held.at = wanted.at
                 return
-            columns = held.columns
-        elif held is not None and is_of_it:
-            columns = [*dict.fromkeys([*held.columns, *columns])]
-        self._read(database, table, one, opened, columns)
+            columns = tuple(dict.fromkeys([*held.columns, *columns]))
+        if self._held.pop(wanted.table, None) is not None:
+            database.run(f"DROP TABLE {named(wanted.table)}")
+        database.load(wanted.table, rows(wanted.opened, list(columns)))
+        self._held[wanted.table] = _Held(identity(wanted.opened), wanted.at, columns)
 
-    def _read(
-        self,
-        database: Calculator,
-        table: TableId,
-        one: Input,
-        opened: DeltaTable,
-        columns: Sequence[str],
-    ) -> None:
-        if self._held.pop(table, None) is not None:
-            database.run(f"DROP TABLE {named(table)}")
-        database.load(table, rows(opened, list(columns)))
-        self._held[table] = _Held(identity(opened), one, tuple(columns))
-
-    def _keep(self, database: Calculator, stored: "StoredTable") -> None:
+    def _keep(self, database: Calculator, stored: TableAt) -> None:
         held = self._stored.get(stored.table)
         if held is not None and (held.at, held.columns) == (stored.at, stored.columns):
             return
         self._stored.pop(stored.table, None)
-        database.run(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
         database.run(f"DROP TABLE IF EXISTS {stored_rows(stored.table)}")
         database.keep(stored_rows(stored.table), rows(stored.opened, list(stored.columns)))
         self._stored[stored.table] = _Stored(stored.at, stored.columns)
@@ -172,58 +160,62 @@ class ResidentTables:
             self.close()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredTable:
-    """A derived table whose stored rows are to be kept, and the columns that are needed of them."""
-
-    table: TableId
-    at: Input
-    opened: DeltaTable
-    columns: tuple[str, ...]
-
-
 def stored_rows(table: TableId) -> str:
     """Return the name of the table that has a derived table's stored rows."""
-    return f"{_SCHEMA}.{postgres_name(str(table))}"
+    return f"{_SCHEMA}.{postgres_name(f'stored {table}')}"
 
 
-def _follow(database: Calculator, table: TableId, held: _Held, one: Input, count: int) -> bool:
+def _follow(database: Calculator, held: _Held, wanted: TableAt) -> bool:
     """Bring a table to another version; return False, and leave it, if that is not worth it."""
+    if held.at == wanted.at:
+        return True
+    count = row_count(wanted.opened)
     most = max(_FEWEST, int(_SHARE * count))
-    found = changed_rows(one.path, held.at.version, one.version, held.columns, most)
-    if found is None or held.moved + len(found.removed) + len(found.added) > max(count, most):
+    versions = held.at.version, wanted.at.version
+    found = changed_rows(wanted.at.path, *versions, held.columns, most)
+    if found is None or held.moved + _size(found) > max(count, most):
         return False
     database.run("BEGIN TRANSACTION")
-    database.keep("raw_removed", found.removed)
-    database.keep("raw_added", found.added)
-    keep_net(database, "removed", "raw_removed", "raw_added")
-    keep_net(database, "added", "raw_added", "raw_removed")
-    is_exact = _delete(database, named(table), held.columns)
-    if is_exact:
-        database.run(f"INSERT INTO {named(table)} BY NAME SELECT * FROM added")  # noqa: S608
-        for name in ("raw_removed", "raw_added", "removed", "added"):
-            database.run(f"DROP TABLE {name}")
+    is_exact = _applied(database, named(wanted.table), held.columns, found)
     database.run("COMMIT" if is_exact else "ROLLBACK")
-    held.moved += len(found.removed) + len(found.added)
+    held.moved += _size(found)
     return is_exact
 
 
+def _size(found: ChangedRows) -> int:
+    return len(found.removed) + len(found.added)
+
+
+def _applied(database: Calculator, table: str, columns: Sequence[str], found: ChangedRows) -> bool:
+    """Take the changed rows out of a table and into it; return whether all were there."""
+    database.keep(_RAW_REMOVED, found.removed)
+    database.keep(_RAW_ADDED, found.added)
+    keep_net(database, _REMOVED, _RAW_REMOVED, _RAW_ADDED)
+    keep_net(database, _ADDED, _RAW_ADDED, _RAW_REMOVED)
+    if not _delete(database, table, columns):
+        return False
+    database.run(f"INSERT INTO {table} BY NAME SELECT * FROM {_ADDED}")  # noqa: S608 - our names
+    for name in (_RAW_REMOVED, _RAW_ADDED, _REMOVED, _ADDED):
+        database.run(f"DROP TABLE {name}")
+    return True
+
+
 def _delete(database: Calculator, table: str, columns: Sequence[str]) -> bool:
-    """Delete the rows of ``removed`` from a table, each as often as it is there.
+    """Delete the rows of the removed table from another, each as often as it is there.
 
     Return whether all of them were found.
     """
-    ((wanted,),) = database.values("SELECT count(*) FROM removed")
+    ((wanted,),) = database.values(f"SELECT count(*) FROM {_REMOVED}")  # noqa: S608 - our name
     if not wanted:
         return True
     outputs = database.outputs(f"SELECT * FROM {table}")  # noqa: S608 - our name
     equal = " AND ".join(
         f"t.{postgres_name(name)} IS NOT DISTINCT FROM r.{postgres_name(name)}" for name in columns
     )
-    near = f"SELECT t.rowid AS place, t.* FROM {table} AS t SEMI JOIN removed AS r ON {equal}"  # noqa: S608
+    near = f"SELECT t.rowid AS place, t.* FROM {table} AS t SEMI JOIN {_REMOVED} AS r ON {equal}"  # noqa: S608
     copies = f"row_number() OVER (PARTITION BY {digest(outputs)}) AS copy"
     numbered = f"SELECT place, {digest(outputs)} AS row, {copies} FROM ({near})"  # noqa: S608
-    counted = f"SELECT {digest(outputs)} AS row, count(*) AS copies FROM removed GROUP BY ALL"  # noqa: S608
+    counted = f"SELECT {digest(outputs)} AS row, count(*) AS copies FROM {_REMOVED} GROUP BY ALL"  # noqa: S608
     places = f"SELECT place FROM ({numbered}) JOIN ({counted}) USING (row) WHERE copy <= copies"  # noqa: S608
     found = database.values(f"DELETE FROM {table} WHERE rowid IN ({places})")  # noqa: S608
     return list(found) == [(wanted,)]

@@ -6,7 +6,7 @@ is what every step means.
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Final
@@ -34,7 +34,7 @@ from cdc.derive.step.commit import commit
 from cdc.derive.step.difference import Difference, difference, handles
 from cdc.derive.step.limits import Cost, Limits
 from cdc.derive.step.mark import Mark, Origin, origin
-from cdc.derive.step.resident import ResidentTables, StoredTable, stored_rows
+from cdc.derive.step.resident import ResidentTables, TableAt, stored_rows
 from cdc.derive.step.scoped import Kept, recalculate, stored_columns
 from cdc.derive.step.upkeep import keep_small
 from cdc.errors import CdcError, ErrorKind
@@ -58,47 +58,40 @@ class Step:
     cost: Cost
 
 
-def bring(
-    definition: Definition,
-    inputs: Mapping[TableId, Input],
-    path: str,
-    mark: Mark,
-    limits: Limits,
-    *,
-    resident: ResidentTables,
-    since: Mapping[TableId, Input] | None = None,
-    anew: bool = False,
-) -> Step:
-    """Make the table at ``path`` equal to the definition's query over the inputs.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bringing:
+    """What a step is made of; ``path`` is where the table is, ``resident`` what steps share."""
 
-    One commit has the difference and the mark; there is none if nothing differs. ``resident`` keeps
-    what steps read from one to the next. ``since`` are the inputs of which the table is known to
-    have the rows, later ones perhaps than those of its mark. With ``anew`` it has all rows, and
-    whatever was there is replaced. Raises TABLE_STOPPED where the query fails or is larger than the
-    definition allows, and CONFIG where it does not fit its inputs. The table stays as it is then.
-    """
-    return _Bringing(definition, inputs, path, mark, limits, resident).bring(since, anew=anew)
+    definition: Definition
+    inputs: Mapping[TableId, Input]
+    path: str
+    mark: Mark
+    limits: Limits
+    resident: ResidentTables
+
+    def bring(self, *, since: Mapping[TableId, Input] | None = None, anew: bool = False) -> Step:
+        """Make the table equal to the definition's query over the inputs.
+
+        One commit has the difference and the mark; there is none if nothing differs. ``since`` are
+        the inputs of which the table is known to have the rows, later ones perhaps than those of
+        its mark. With ``anew`` it has all rows, and whatever was there is replaced. Raises
+        TABLE_STOPPED where the query fails or is larger than the definition allows, and CONFIG
+        where it does not fit its inputs. The table stays as it is then.
+        """
+        return _Step(self).run(since, anew=anew)
 
 
-class _Bringing:
-    def __init__(  # noqa: PLR0917 - what a step is made of
-        self,
-        definition: Definition,
-        inputs: Mapping[TableId, Input],
-        path: str,
-        mark: Mark,
-        limits: Limits,
-        resident: ResidentTables,
-    ) -> None:
-        self._definition, self._inputs, self._path = definition, inputs, path
-        self._limits, self._resident = limits, resident
-        self._opened = {table: one.open() for table, one in inputs.items()}
+class _Step:
+    def __init__(self, of: Bringing) -> None:
+        self._definition, self._inputs, self._path = of.definition, of.inputs, of.path
+        self._limits, self._resident = of.limits, of.resident
+        self._opened = {table: one.open() for table, one in of.inputs.items()}
         self._ids = {table: identity(one) for table, one in self._opened.items()}
-        self._needed = {t: needed_columns(one, definition) for t, one in self._opened.items()}
-        self._mark = replace(mark, ids={str(table): one for table, one in self._ids.items()})
+        self._needed = {t: needed_columns(one, of.definition) for t, one in self._opened.items()}
+        self._mark = replace(of.mark, ids={str(table): one for table, one in self._ids.items()})
         self._began = time.monotonic()
 
-    def bring(self, since: Mapping[TableId, Input] | None, *, anew: bool) -> Step:
+    def run(self, since: Mapping[TableId, Input] | None, *, anew: bool) -> Step:
         scope = definition_scope(
             self._definition, {table: columns(one) for table, one in self._opened.items()}
         )
@@ -131,14 +124,13 @@ class _Bringing:
         if not changes.count:
             return self._unchanged(table)
         try:
-            own = StoredTable(
+            own = TableAt(
                 table=self._definition.table,
                 at=Input(self._path, table.version()),
                 opened=table,
                 columns=stored_columns(self._definition, scope),
             )
-            inputs = self._inputs, self._opened, self._needed
-            with self._resident.at(*inputs, own) as database:
+            with self._resident.at(self._wanted(), own) as database:
                 kept = Kept(
                     outputs=[Output(name, kind) for name, kind in now.columns.items()],
                     stored=stored_rows(self._definition.table),
@@ -157,6 +149,11 @@ class _Bringing:
         step = self._committed(self._typed(now.columns), table, found.difference, cost)
         self._resident.committed(self._definition.table, step.version, found.difference.changes)
         return step
+
+    def _wanted(self) -> Iterator[TableAt]:
+        for table, one in self._inputs.items():
+            columns = tuple(self._needed[table])
+            yield TableAt(table=table, at=one, opened=self._opened[table], columns=columns)
 
     def _cross_check(self, table: DeltaTable, scoped: Difference) -> None:
         """Raise TABLE_STOPPED if it is this cut's turn and the whole query gives other rows."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cdc.derive.engine.calculator import Calculator, named
 from cdc.derive.engine.inputs import Input
 from cdc.derive.step.difference import GONE
-from cdc.derive.step.resident import ResidentTables, StoredTable, stored_rows
+from cdc.derive.step.resident import ResidentTables, TableAt, stored_rows
 from cdc.errors import CdcError
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.tables import TableId
@@ -52,24 +52,25 @@ class Lake:
     def append(self, *rows: Row) -> None:
         write_deltalake(self.path, pa.Table.from_pylist(list(rows), SCHEMA), mode="append")
 
-    def stored(self) -> StoredTable:
+    def stored(self) -> TableAt:
         opened = DeltaTable(self.own)
         at = Input(self.own, opened.version())
-        return StoredTable(table=OWN, at=at, opened=opened, columns=(ROW_HASH, COPY, "who"))
+        return TableAt(table=OWN, at=at, opened=opened, columns=(ROW_HASH, COPY, "who"))
 
     def read(self, *columns: str, work: str = "") -> "Counter[str]":
         """Return the rows of the input that a step sees; it does some work after that."""
         opened = DeltaTable(self.path)
-        inputs = {TABLE: Input(self.path, opened.version())}
-        wanted = {TABLE: columns or SCHEMA.names}
-        with self.tables.at(inputs, {TABLE: opened}, wanted, self.stored()) as database:
+        at = Input(self.path, opened.version())
+        names = columns or tuple(SCHEMA.names)
+        wanted = TableAt(table=TABLE, at=at, opened=opened, columns=names)
+        with self.tables.at([wanted], self.stored()) as database:
             found = texts(database, f"SELECT * FROM {named(TABLE)}")
             if work:
                 database.run(work)
         return found
 
     def read_stored(self) -> "Counter[str]":
-        with self.tables.at({}, {}, {}, self.stored()) as database:
+        with self.tables.at([], self.stored()) as database:
             return texts(database, f"SELECT who FROM {stored_rows(OWN)}")
 
 
@@ -192,9 +193,9 @@ def test_tables_that_take_much_memory_are_given_up(lake: Lake) -> None:
     )
     write_deltalake(lake.path, rows)
     opened = DeltaTable(lake.path)
-    inputs = {TABLE: Input(lake.path, 0)}
-    wanted = {TABLE: ["id", "x"]}
-    with lake.tables.at(inputs, {TABLE: opened}, wanted, lake.stored()) as database:
+    at = Input(lake.path, 0)
+    wanted = TableAt(table=TABLE, at=at, opened=opened, columns=("id", "x"))
+    with lake.tables.at([wanted], lake.stored()) as database:
         assert database.values(f"SELECT count(*) FROM {named(TABLE)}") == [(2_000_000,)]
 
     assert not lake.tables.has(TABLE)
