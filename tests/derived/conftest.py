@@ -1,4 +1,4 @@
-"""An installation with derived tables, which were defined before its first snapshot was over."""
+"""An installation with derived tables, which are defined before its first snapshot."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -47,9 +47,9 @@ def derived(
         written["derived"] = {"seconds": 300}
         (installed.folder / "wal2lake.yaml").write_text(yaml.safe_dump(written))
         installed.execute(TABLES_SQL)
+        write(installed, DEFINED)
         installed.run("up", "--detach")
         try:
-            define(installed, DEFINED)
             installed.run("sync", "--timeout", "900")
             yield installed
         finally:
@@ -59,8 +59,13 @@ def derived(
 
 def define(installation: Installation, definitions: Mapping[str, str]) -> None:
     """Write the files and let the running job take them up."""
+    write(installation, definitions)
+    installation.run("apply-config")
+
+
+def write(installation: Installation, definitions: Mapping[str, str]) -> None:
+    """Write the files; a job that starts takes them up."""
     folder = installation.folder / "derived"
     folder.mkdir(exist_ok=True)
     for name, query in definitions.items():
         (folder / f"{name}.sql").write_text(query)
-    installation.run("apply-config")
