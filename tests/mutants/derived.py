@@ -47,8 +47,8 @@ DERIVED: Final = (
     Mutant(
         name="derived: a column keeps the type that its input had",
         file="cdc/derive/step/step.py",
-        old="        return replace(self._mark, columns=types)\n",
-        new="        return self._mark\n",
+        old="        return replace(self.mark, columns=types)\n",
+        new="        return self.mark\n",
         tests=_KEPT,
     ),
     Mutant(

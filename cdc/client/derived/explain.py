@@ -1,10 +1,9 @@
 """Explain how a derived table is kept: what a step calculates, and what the last steps took."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
 from cdc.client.derived.at_cut import definitions, input_at, one_of, published_row
 from cdc.config import Config
@@ -13,7 +12,7 @@ from cdc.derive.engine.inputs import columns
 from cdc.derive.scope.of_definition import definition_scope
 from cdc.derive.scope.scope import Branch, Link, Scope, Whole
 from cdc.derive.step.limits import Cost
-from cdc.derive.step.mark import USER_METADATA
+from cdc.derive.step.mark import facts_of
 from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.table.positions import open_table
 from cdc.lake.upkeep.held import held
@@ -96,15 +95,7 @@ def _steps(definition: Definition, row: LedgerRow) -> list[Cost]:
     table = None if entry is None else open_table(entry.path)
     found: dict[int, Cost] = {}
     for commit in [] if table is None else table.history(_COMMITS):
-        facts = _facts(commit)
+        facts = facts_of(commit)
         if facts.get("definition") == definition.hash and facts.get("cost"):
             found.setdefault(facts["cut"], Cost(**facts["cost"]))
     return list(found.values())[:_LAST]
-
-
-def _facts(commit: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        facts = json.loads(str(commit.get(USER_METADATA)))
-    except ValueError:
-        return {}
-    return facts if isinstance(facts, dict) else {}

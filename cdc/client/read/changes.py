@@ -73,10 +73,7 @@ def _entry(table: str, row: LedgerRow) -> Entry:
 
 def _net(found: ChangedRows) -> pa.Table:
     with calculator(_MEMORY_MB) as database:
-        database.keep("removed_rows", found.removed)
-        database.keep("added_rows", found.added)
-        keep_net(database, "removed", "removed_rows", "added_rows")
-        keep_net(database, "added", "added_rows", "removed_rows")
+        keep_net(database, found, "removed", "added")
         sides = (
             f"SELECT *, {postgres_string(side)} AS {CHANGE} FROM {side}"  # noqa: S608 - our names
             for side in ("removed", "added")

@@ -92,6 +92,11 @@ class Calculator:
         """Return the rows of a query as Python values."""
         return self._execute(query).fetchall()
 
+    def count(self, table: str) -> int:
+        """Return how many rows a table has."""
+        ((rows,),) = self.values(f"SELECT count(*) FROM {table}")  # noqa: S608 - our names
+        return int(str(rows))
+
     def _execute(self, statement: str) -> duckdb.DuckDBPyConnection:
         try:
             return self.connection.execute(statement)

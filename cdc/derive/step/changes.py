@@ -11,6 +11,7 @@ from cdc.derive.engine.inputs import Input, row_count
 from cdc.derive.engine.net import keep_net
 from cdc.derive.scope.scope import SCHEMA
 from cdc.derive.step.mark import is_derived
+from cdc.events.values.sql_text import postgres_name
 from cdc.lake.changed.changed_rows import ChangedRows, changed_rows
 from cdc.tables import TableId
 
@@ -66,24 +67,19 @@ def keep_changes(database: Calculator, changes: Changes) -> set[TableId]:
     """
     database.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
     changed = set()
-    for number, (table, rows) in enumerate(changes.rows.items()):
-        raw = f"{SCHEMA}.raw_removed_{number}", f"{SCHEMA}.raw_added_{number}"
-        for name, each in zip(raw, (rows.removed, rows.added), strict=True):
-            database.keep(name, each)
+    for table, rows in changes.rows.items():
         removed, added = removed_rows(table), added_rows(table)
-        keep_net(database, removed, raw[0], raw[1])
-        keep_net(database, added, raw[1], raw[0])
-        counts = f"SELECT (SELECT count(*) FROM {removed}) + (SELECT count(*) FROM {added})"  # noqa: S608
-        if database.values(counts) != [(0,)]:
+        keep_net(database, rows, removed, added)
+        if database.count(removed) or database.count(added):
             changed.add(table)
     return changed
 
 
 def removed_rows(table: TableId) -> str:
     """Return the name of the table of rows that an input has no more."""
-    return f'{SCHEMA}."removed {table}"'
+    return f"{SCHEMA}.{postgres_name(f'removed {table}')}"
 
 
 def added_rows(table: TableId) -> str:
     """Return the name of the table of rows that an input did not have."""
-    return f'{SCHEMA}."added {table}"'
+    return f"{SCHEMA}.{postgres_name(f'added {table}')}"

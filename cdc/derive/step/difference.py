@@ -83,7 +83,7 @@ def scoped_difference(
         outside = f"SELECT {listed} {others.format('ANTI')}"
         compared = f"(SELECT {listed} FROM {FRESH} UNION ALL {outside})"  # noqa: S608
     _refuse_twins(calculator, key, compared)
-    left = _count(calculator, stored) - _count(calculator, _INSIDE)
+    left = calculator.count(stored) - calculator.count(_INSIDE)
     return _compared(calculator, _INSIDE, others=left)
 
 
@@ -97,15 +97,10 @@ def _compared(calculator: Calculator, stored: str, *, others: int) -> Difference
     removed = pa.compute.sum(changes.column(GONE)).as_py() or 0
     return Difference(
         changes=changes,
-        rows=_count(calculator, FRESH) + others,
+        rows=calculator.count(FRESH) + others,
         added=len(changes) - removed,
         removed=removed,
     )
-
-
-def _count(calculator: Calculator, table: str) -> int:
-    ((rows,),) = calculator.values(f"SELECT count(*) FROM {table}")  # noqa: S608 - our name
-    return int(str(rows))
 
 
 def typed(query: str, outputs: Sequence[Output]) -> str:

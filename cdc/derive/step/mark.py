@@ -72,10 +72,15 @@ def is_derived(table: DeltaTable) -> bool:
     return bool(_facts(table))
 
 
-def _facts(table: DeltaTable) -> dict[str, Any]:
-    """Return what the newest commit's mark says; nothing if it is somebody else's commit."""
+def facts_of(commit: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the mark of a commit of the table's history says; nothing if it has none."""
     try:
-        facts = json.loads(str(table.history(1)[0].get(USER_METADATA)))
+        facts = json.loads(str(commit.get(USER_METADATA)))
     except ValueError:
         return {}
     return facts if isinstance(facts, dict) and facts.get("derived") == 1 else {}
+
+
+def _facts(table: DeltaTable) -> dict[str, Any]:
+    """Return what the newest commit's mark says; nothing if it is somebody else's commit."""
+    return facts_of(table.history(1)[0])

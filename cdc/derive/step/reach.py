@@ -38,8 +38,7 @@ def find_dirty(
             if occurrence.table in changed:
                 _Reach(database, branch, keys, changed).follow(number)
     database.run(f"CREATE TABLE {SCHEMA}.{DIRTY} AS SELECT DISTINCT * FROM {SCHEMA}.found")  # noqa: S608
-    ((count,),) = database.values(f"SELECT count(*) FROM {SCHEMA}.{DIRTY}")  # noqa: S608
-    return int(str(count))
+    return database.count(f"{SCHEMA}.{DIRTY}")
 
 
 class _Reach:

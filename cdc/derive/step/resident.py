@@ -33,7 +33,6 @@ _FEWEST: Final = 10_000
 _MEMORY: Final = 0.5
 """Of the memory of a step, which tables may take between steps."""
 _SCHEMA: Final = "_cdc_stored"
-_RAW_REMOVED, _RAW_ADDED = f"{_SCHEMA}.raw_removed", f"{_SCHEMA}.raw_added"
 _REMOVED, _ADDED = f"{_SCHEMA}.removed", f"{_SCHEMA}.added"
 _CHANGES: Final = f"{_SCHEMA}.changes"
 
@@ -188,14 +187,11 @@ def _size(found: ChangedRows) -> int:
 
 def _applied(database: Calculator, table: str, columns: Sequence[str], found: ChangedRows) -> bool:
     """Take the changed rows out of a table and into it; return whether all were there."""
-    database.keep(_RAW_REMOVED, found.removed)
-    database.keep(_RAW_ADDED, found.added)
-    keep_net(database, _REMOVED, _RAW_REMOVED, _RAW_ADDED)
-    keep_net(database, _ADDED, _RAW_ADDED, _RAW_REMOVED)
+    keep_net(database, found, _REMOVED, _ADDED)
     if not _delete(database, table, columns):
         return False
     database.run(f"INSERT INTO {table} BY NAME SELECT * FROM {_ADDED}")  # noqa: S608 - our names
-    for name in (_RAW_REMOVED, _RAW_ADDED, _REMOVED, _ADDED):
+    for name in (_REMOVED, _ADDED):
         database.run(f"DROP TABLE {name}")
     return True
 
@@ -205,7 +201,7 @@ def _delete(database: Calculator, table: str, columns: Sequence[str]) -> bool:
 
     Return whether all of them were found.
     """
-    ((wanted,),) = database.values(f"SELECT count(*) FROM {_REMOVED}")  # noqa: S608 - our name
+    wanted = database.count(_REMOVED)
     if not wanted:
         return True
     outputs = database.outputs(f"SELECT * FROM {table}")  # noqa: S608 - our name

@@ -58,7 +58,7 @@ class Step:
     cost: Cost
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Bringing:
     """What a step is made of; ``path`` is where the table is, ``resident`` what steps share."""
 
@@ -69,6 +69,13 @@ class Bringing:
     limits: Limits
     resident: ResidentTables
 
+    def __post_init__(self) -> None:
+        self._began = time.monotonic()
+        self._opened = {table: one.open() for table, one in self.inputs.items()}
+        self._needed = {t: needed_columns(one, self.definition) for t, one in self._opened.items()}
+        self._ids = {table: identity(one) for table, one in self._opened.items()}
+        self.mark = replace(self.mark, ids={str(table): one for table, one in self._ids.items()})
+
     def bring(self, *, since: Mapping[TableId, Input] | None = None, anew: bool = False) -> Step:
         """Make the table equal to the definition's query over the inputs.
 
@@ -78,27 +85,13 @@ class Bringing:
         TABLE_STOPPED where the query fails or is larger than the definition allows, and CONFIG
         where it does not fit its inputs. The table stays as it is then.
         """
-        return _Step(self).run(since, anew=anew)
-
-
-class _Step:
-    def __init__(self, of: Bringing) -> None:
-        self._definition, self._inputs, self._path = of.definition, of.inputs, of.path
-        self._limits, self._resident = of.limits, of.resident
-        self._opened = {table: one.open() for table, one in of.inputs.items()}
-        self._ids = {table: identity(one) for table, one in self._opened.items()}
-        self._needed = {t: needed_columns(one, of.definition) for t, one in self._opened.items()}
-        self._mark = replace(of.mark, ids={str(table): one for table, one in self._ids.items()})
-        self._began = time.monotonic()
-
-    def run(self, since: Mapping[TableId, Input] | None, *, anew: bool) -> Step:
         scope = definition_scope(
-            self._definition, {table: columns(one) for table, one in self._opened.items()}
+            self.definition, {table: columns(one) for table, one in self._opened.items()}
         )
         if isinstance(scope, Whole):
-            _refuse_large(self._definition, self._opened.values(), self._limits, scope.reason)
-        table = None if anew else open_table(self._path)
-        now = None if table is None else origin(table, self._mark.definition)
+            _refuse_large(self.definition, self._opened.values(), self.limits, scope.reason)
+        table = None if anew else open_table(self.path)
+        now = None if table is None else origin(table, self.mark.definition)
         if table is None or now is None:
             return self._whole(table, "it is built")
         if isinstance(scope, Whole):
@@ -112,10 +105,10 @@ class _Step:
         return step or self._whole(table, "a step by its scope failed")
 
     def _at(self, versions: Mapping[TableId, int]) -> dict[TableId, Input]:
-        return {t: replace(one, version=versions[t]) for t, one in self._inputs.items()}
+        return {t: replace(one, version=versions[t]) for t, one in self.inputs.items()}
 
     def _changes(self, since: Mapping[TableId, Input]) -> Changes | str:
-        return changes_since(since, self._inputs, self._opened, self._needed, self._limits.share)
+        return changes_since(since, self.inputs, self._opened, self._needed, self.limits.share)
 
     def _scoped(
         self, scope: Scope, table: DeltaTable, now: Origin, changes: Changes
@@ -125,19 +118,19 @@ class _Step:
             return self._unchanged(table)
         try:
             own = TableAt(
-                table=self._definition.table,
-                at=Input(self._path, table.version()),
+                table=self.definition.table,
+                at=Input(self.path, table.version()),
                 opened=table,
-                columns=stored_columns(self._definition, scope),
+                columns=stored_columns(self.definition, scope),
             )
-            with self._resident.at(self._wanted(), own) as database:
+            with self.resident.at(self._wanted(), own) as database:
                 kept = Kept(
                     outputs=[Output(name, kind) for name, kind in now.columns.items()],
-                    stored=stored_rows(self._definition.table),
-                    match=partial(match, database, self._opened, self._definition),
-                    most_keys=max(_FEW_KEYS, int(self._limits.share * row_count(table))),
+                    stored=stored_rows(self.definition.table),
+                    match=partial(match, database, self._opened, self.definition),
+                    most_keys=max(_FEW_KEYS, int(self.limits.share * row_count(table))),
                 )
-                found = recalculate(database, self._definition, scope, changes, kept)
+                found = recalculate(database, self.definition, scope, changes, kept)
         except CdcError as error:
             logger.info("derived table is calculated as a whole", reason=error.message)
             return None
@@ -147,24 +140,24 @@ class _Step:
             why = "the changes lead to a large part of its rows"
             cost = replace(cost, mode="whole", why=why)
         step = self._committed(self._typed(now.columns), table, found.difference, cost)
-        self._resident.committed(self._definition.table, step.version, found.difference.changes)
+        self.resident.committed(self.definition.table, step.version, found.difference.changes)
         return step
 
     def _wanted(self) -> Iterator[TableAt]:
-        for table, one in self._inputs.items():
+        for table, one in self.inputs.items():
             columns = tuple(self._needed[table])
             yield TableAt(table=table, at=one, opened=self._opened[table], columns=columns)
 
     def _cross_check(self, table: DeltaTable, scoped: Difference) -> None:
         """Raise TABLE_STOPPED if it is this cut's turn and the whole query gives other rows."""
-        if not self._limits.cross_check or self._mark.cut % self._limits.cross_check:
+        if not self.limits.cross_check or self.mark.cut % self.limits.cross_check:
             return
         _, _, found = self._calculated(table)
         wrong = len(handles(found.changes) ^ handles(scoped.changes))
         if wrong:
             raise CdcError(
                 ErrorKind.TABLE_STOPPED,
-                f"a scoped step to cut {self._mark.cut} has {wrong:,} other rows than its query",
+                f"a scoped step to cut {self.mark.cut} has {wrong:,} other rows than its query",
                 remedy="this is a bug of wal2lake: set refresh: full in the definition, report it",
             )
 
@@ -178,17 +171,17 @@ class _Step:
 
     def _calculated(self, table: DeltaTable | None) -> tuple[Mark, DeltaTable | None, Difference]:
         """Calculate the whole query; compare it with the table if that has rows of it."""
-        with calculator(self._limits.memory_mb, self._limits.scratch) as database:
-            load(database, self._opened, self._definition)
-            outputs = database.outputs(self._definition.duckdb)
+        with calculator(self.limits.memory_mb, self.limits.scratch) as database:
+            load(database, self._opened, self.definition)
+            outputs = database.outputs(self.definition.duckdb)
             mark = self._typed({output.name: output.type for output in outputs})
             stored = table if table is not None and mark.is_of(table) else None
             known = None if stored is None else rows(stored, [ROW_HASH, COPY])
-            query, key = self._definition.duckdb, self._definition.key
+            query, key = self.definition.duckdb, self.definition.key
             return mark, stored, difference(database, query, outputs, key, known)
 
     def _typed(self, types: Mapping[str, str]) -> Mark:
-        return replace(self._mark, columns=types)
+        return replace(self.mark, columns=types)
 
     def _cost(self, mode: str, *, why: str = "", changed: int = 0, keys: int = 0) -> Cost:
         seconds = round(time.monotonic() - self._began, 3)
@@ -200,9 +193,9 @@ class _Step:
         version = -1 if stored is None else stored.version()
         if stored is None or len(found.changes):
             mark = replace(mark, cost=asdict(cost))
-            hours = self._limits.kept_hours
-            commit(self._path, stored, found, mark, hours)
-            version = keep_small(self._path, mark.properties(), hours)
+            hours = self.limits.kept_hours
+            commit(self.path, stored, found, mark, hours)
+            version = keep_small(self.path, mark.properties(), hours)
         return Step(
             version=version,
             rows=found.rows,

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from cdc.derive.scope.scope import Scope
+from cdc.derive.step.changes import added_rows, removed_rows
+from cdc.tables import TableId
 from tests.unit.derive.scoped.grammar import ORDERS, SCHEMAS, World
 from tests.unit.derive.scoped.kept_rows import KeptRows, defined, scope_in_shop
 
@@ -269,3 +271,10 @@ def test_every_partition_bounds_the_scope() -> None:
 
     assert isinstance(scope, Scope)
     assert scope.columns == ("k",)
+
+
+def test_a_table_may_have_a_quote_in_its_name() -> None:
+    table = TableId("shop", 'a"b')
+
+    assert removed_rows(table) == '_cdc_scope."removed shop.a""b"'
+    assert added_rows(table) == '_cdc_scope."added shop.a""b"'
