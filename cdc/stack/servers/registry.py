@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import httpx
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from tenacity import Retrying, retry_if_exception, stop_after_delay
 
 from cdc import http_client
 from cdc.errors import CdcError, ErrorKind
@@ -21,6 +23,9 @@ from cdc.state.atomic_file import write_private
 from cdc.state.directory import StateDir
 
 _HEAP = "320m"
+_REQUEST_SECONDS: Final = 30
+_CONTROLLER_SECONDS: Final = 120
+_TIMED_OUT: Final = KafkaError._TIMED_OUT  # noqa: SLF001 - librdkafka's own, and documented
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +137,32 @@ def is_answering(url: str) -> bool:
 def create_topics(kafka: Broker, topics: Mapping[str, dict[str, str]], replication: int) -> None:
     """Create the topics that do not exist, with one partition each to keep one order.
 
+    A broker that was suspended has no controller for a while: that is waited for.
+
     Raises UNREACHABLE if the broker does not create them.
     """
     new_topics = [NewTopic(name, 1, replication, config=config) for name, config in topics.items()]
+    attempts = Retrying(
+        stop=stop_after_delay(_CONTROLLER_SECONDS), retry=retry_if_exception(_is_late), reraise=True
+    )
+    try:
+        attempts(_create, kafka, new_topics)
+    except KafkaException as error:
+        raise _no_topics(kafka, error.args[0]) from None
+
+
+def _create(kafka: Broker, topics: list[NewTopic]) -> None:
     client = AdminClient(kafka.client_settings())  # must outlive its futures
-    for future in client.create_topics(new_topics, request_timeout=30).values():
+    for future in client.create_topics(topics, request_timeout=_REQUEST_SECONDS).values():
         try:
             future.result()
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise _no_topics(kafka, error.args[0]) from None
+                raise
+
+
+def _is_late(error: BaseException) -> bool:
+    return isinstance(error, KafkaException) and error.args[0].code() == _TIMED_OUT
 
 
 def _no_topics(kafka: Broker, reason: KafkaError) -> CdcError:
