@@ -9,7 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
+from tests.waiting import until
+
 _QUIET_SECONDS: Final = 20.0
+_PARQUET_END: Final = b"PAR1"
 
 
 def files_with(folder: Path, text: str) -> list[str]:
@@ -18,17 +21,31 @@ def files_with(folder: Path, text: str) -> list[str]:
     found = []
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.is_symlink():
-            data = path.read_bytes()
+            data = _written(path)
             if any(form in data for form in forms) or (
-                path.suffix == ".parquet" and _holds(path, text)
+                data and path.suffix == ".parquet" and _holds(data, text)
             ):
                 found.append(str(path.relative_to(folder)))
     return found
 
 
-def _holds(path: Path, text: str) -> bool:
+def _written(path: Path) -> bytes:
+    """Return the bytes of a file that may be removed meanwhile; await the end of a Parquet one."""
+
+    def data() -> bytes | None:
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    if path.suffix == ".parquet":
+        until(lambda: (now := data()) is None or now.endswith(_PARQUET_END))
+    return data() or b""
+
+
+def _holds(data: bytes, text: str) -> bool:
     """Return whether any value or statistic of a Parquet file holds the text."""
-    file = pq.ParquetFile(path)
+    file = pq.ParquetFile(pa.BufferReader(data))
     if text in str(file.metadata.to_dict()):
         return True
     return any(text in str(_texts(batch)) for batch in file.iter_batches())

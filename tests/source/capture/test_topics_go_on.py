@@ -61,6 +61,7 @@ def recreate(broker: str, spec: TopicSpec, *, count: int) -> None:
     """Delete the topic and create it again, as somebody else might."""
     delete(broker, spec)
     ensure_topics(Broker(broker), [spec])
+    until(lambda: existing_topics(Broker(broker), [spec.name]))
     fill(broker, spec.name, count)
 
 
