@@ -9,9 +9,9 @@ from cdc.failpoints import Failpoint, reach
 from cdc.kafka.same_topic import refuse_broken
 from cdc.kafka.topic_watch import existing_topics
 from cdc.lake.commit.appender import MEASURED
-from cdc.lake.commit.create import described
-from cdc.lake.commit.first_entry import create_plain_table
 from cdc.lake.commit.protocol import TakeMergeError
+from cdc.lake.create.first_entry import create_plain_table
+from cdc.lake.create.table import described
 from cdc.lake.layout import epochs_path, log_path
 from cdc.lake.records import epochs
 from cdc.lake.table import positions

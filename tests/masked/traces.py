@@ -18,33 +18,35 @@ _PARQUET_END: Final = b"PAR1"
 def files_with(folder: Path, text: str) -> list[str]:
     """Return the files below the folder whose bytes hold the text, or whose Parquet does."""
     forms = [text.encode(), text.encode("utf-16-le"), text.encode().hex().encode()]
-    found = []
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.is_symlink():
-            data = _written(path)
-            if any(form in data for form in forms) or (
-                data and path.suffix == ".parquet" and _holds(data, text)
-            ):
-                found.append(str(path.relative_to(folder)))
-    return found
+    paths = (p for p in sorted(folder.rglob("*")) if p.is_file() and not p.is_symlink())
+    return [str(path.relative_to(folder)) for path in paths if _is_in(path, forms, text)]
 
 
-def _written(path: Path) -> bytes:
-    """Return the bytes of a file that may be removed meanwhile; await the end of a Parquet one."""
+def _is_in(path: Path, forms: list[bytes], text: str) -> bool:
+    data = _read(path)
+    if any(form in data for form in forms):
+        return True
+    return path.suffix == ".parquet" and _holds(_whole(path), text)
 
-    def data() -> bytes | None:
-        try:
-            return path.read_bytes()
-        except FileNotFoundError:
-            return None
 
-    if path.suffix == ".parquet":
-        until(lambda: (now := data()) is None or now.endswith(_PARQUET_END))
-    return data() or b""
+def _read(path: Path) -> bytes:
+    """Return the bytes of a file; none if it has been removed meanwhile."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _whole(path: Path) -> bytes:
+    """Return the bytes of a Parquet file once nobody writes it any more."""
+    until(lambda: not path.exists() or _read(path).endswith(_PARQUET_END))
+    return _read(path)
 
 
 def _holds(data: bytes, text: str) -> bool:
     """Return whether any value or statistic of a Parquet file holds the text."""
+    if not data:
+        return False
     file = pq.ParquetFile(pa.BufferReader(data))
     if text in str(file.metadata.to_dict()):
         return True

@@ -7,6 +7,7 @@ from tests.mutants.mutant import Mutant
 _KEPT: Final = tuple(
     f"tests/unit/derive/keep/{name}.py" for name in ("test_derived_tables", "test_states")
 )
+_WRITTEN: Final = ("tests/unit/derive/keep/test_writer.py",)
 _ASKED: Final = ("tests/unit/client/derived/test_asked.py",)
 DERIVED: Final = (
     Mutant(
@@ -18,9 +19,37 @@ DERIVED: Final = (
     ),
     Mutant(
         name="derived: rows that are gone stay",
-        file="cdc/derive/step/commit.py",
-        old='        .when_matched_delete(f"s.{GONE}")\n',
+        file="cdc/derive/step/writer.py",
+        old="        return {path: rows.tolist() for path, rows in found.rows_by_file().items()}\n",
+        new="        return {}\n",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="derived: a row that is to go and is not there is overlooked",
+        file="cdc/derive/step/writer.py",
+        old="        if np.any(found.file < 0):\n",
+        new="        if np.any(found.file < -1):\n",
+        tests=_WRITTEN,
+    ),
+    Mutant(
+        name="derived: a table that cannot be written to stays as it is",
+        file="cdc/derive/step/step.py",
+        old='            return self._whole(None, f"it is made anew: {error}")\n',
+        new="            raise\n",
+        tests=_WRITTEN,
+    ),
+    Mutant(
+        name="derived: changes of other versions are taken for those of these",
+        file="cdc/derive/step/known_changes.py",
+        old="(self.old, self.new) == (old, new) and ",
         new="",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="derived: equal rows are not numbered",
+        file="cdc/derive/engine/numbered.py",
+        old="if database.values(twins) else",
+        new="if not database.values(twins) else",
         tests=_KEPT,
     ),
     Mutant(

@@ -68,8 +68,8 @@ SCOPED: Final = (
     Mutant(
         name="scoped: values that are equal and print differently are no change",
         file="cdc/derive/engine/net.py",
-        old='SELECT *, {digest(outputs)} AS _cdc_digest FROM {{}}"',
-        new='SELECT *, 1 AS _cdc_digest FROM {{}}"',
+        old="SELECT *, {digest(outputs)} AS {_DIGEST} FROM",
+        new="SELECT *, 1 AS {_DIGEST} FROM",
         tests=_CASES,
     ),
     Mutant(

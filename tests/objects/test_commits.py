@@ -11,10 +11,10 @@ from deltalake import DeltaTable, QueryBuilder
 from cdc.lake.commit.appender import MEASURED, Appender
 from cdc.lake.commit.committer import Committer
 from cdc.lake.commit.data_file import arrow_schema
-from cdc.lake.commit.first_entry import create_plain_table, create_table
-from cdc.lake.commit.linked_table import link_table
 from cdc.lake.commit.log_entry import Origin
 from cdc.lake.commit.row_files import RowFiles
+from cdc.lake.create.first_entry import create_plain_table, create_table
+from cdc.lake.create.linked_table import link_table
 from cdc.lake.files import requests
 from cdc.lake.files.fence import fenced
 from cdc.lake.files.file_store import StoreError

@@ -88,7 +88,7 @@ class VersionPlaces:
     @cached_property
     def _live(self) -> list[places.LiveFile]:
         """The files, with the numbers of their deleted rows; indexes of other files go."""
-        files = [_live_file(f, self._deleted(f)) for f in self._table.files.values()]
+        files = [live_file(f, self._deleted(f)) for f in self._table.files.values()]
         self._index.keep_only(live.file for live in files)
         return files
 
@@ -117,7 +117,8 @@ def _physical(metadata: Metadata, name: str) -> str:
     raise TakeMergeError(f"it has no column {name}")
 
 
-def _live_file(file: LiveFile, deleted: BitMap64) -> places.LiveFile:
+def live_file(file: LiveFile, deleted: BitMap64) -> places.LiveFile:
+    """Return a file of a version, and the numbers of its deleted rows, as the index takes it."""
     data = DataFile(
         path=unquote(file.path), size=file.size, rows=file.records, modified=file.modified
     )

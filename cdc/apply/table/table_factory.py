@@ -11,7 +11,7 @@ from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_content import TableContent
 from cdc.events.schema import TableSchema
-from cdc.lake.commit.create import create
+from cdc.lake.create.table import create
 from cdc.lake.own_session import AnySession, OwnSession
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store

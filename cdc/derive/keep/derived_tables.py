@@ -20,6 +20,7 @@ from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
 from cdc.derive.step.resident import ResidentTables
 from cdc.derive.step.step import Bringing, Step
+from cdc.derive.step.writer import TableWriter
 from cdc.errors import CdcError
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
@@ -76,6 +77,7 @@ class DerivedTables:
         names = {str(definition.table) for definition in self._definitions}
         self._entries = {entry.table: entry for entry in last if entry.table in names}
         self._tried: dict[TableId, _Try] = {}
+        self._writers = {d.table: self._writer(d.table) for d in self._definitions}
         self._resident = ResidentTables(limits.memory_mb, limits.scratch)
         self._work: Future[None] | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="derive")
@@ -184,7 +186,7 @@ class DerivedTables:
         step = Bringing(
             definition=definition,
             inputs=inputs.at,
-            path=self._path_of(definition.table),
+            writer=self._writers[definition.table],
             mark=mark,
             limits=self._limits,
             resident=self._resident,
@@ -200,6 +202,9 @@ class DerivedTables:
             seconds=round(time.monotonic() - began, 3),
         )
         return step
+
+    def _writer(self, table: TableId) -> TableWriter:
+        return TableWriter(self._path_of(table), self._limits.scratch / "key_index" / str(table))
 
     def _after(self, step: Step, definition: Definition) -> DerivedEntry:
         entry = self._none_yet(definition)

@@ -1,6 +1,7 @@
 """Find the scope of a definition, of whatever kind it is."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from cdc.derive.definition.definition import Definition
 from cdc.derive.scope.reading import scope_of
@@ -19,9 +20,17 @@ def definition_scope(
         return _of_rows(definition, definition.pattern.partition)
     if definition.fold is not None:
         return _of_rows(definition, definition.fold.stream)
+    return _of_query(definition, tuple((t, tuple(names)) for t, names in columns.items()))
+
+
+@lru_cache(maxsize=256)
+def _of_query(
+    definition: Definition, columns: tuple[tuple[TableId, tuple[str, ...]], ...]
+) -> Scope | Whole:
+    """Return the scope of a query; it takes milliseconds, and every step asks for it."""
     if definition.query is None:
         return Whole("it is no query")
-    return scope_of(definition.query, definition.key, columns)
+    return scope_of(definition.query, definition.key, dict(columns))
 
 
 def _of_rows(definition: Definition, partition: Sequence[str]) -> Scope | Whole:

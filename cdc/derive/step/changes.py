@@ -10,9 +10,10 @@ from cdc.derive.engine.calculator import Calculator
 from cdc.derive.engine.inputs import Input, row_count
 from cdc.derive.engine.net import keep_net
 from cdc.derive.scope.scope import SCHEMA
+from cdc.derive.step.known_changes import KnownChanges
 from cdc.derive.step.mark import is_derived
 from cdc.events.values.sql_text import postgres_name
-from cdc.lake.changed.changed_rows import ChangedRows, changed_rows
+from cdc.lake.changed.changed_rows import ChangedRows
 from cdc.tables import TableId
 
 _FEWEST: Final = 1000
@@ -38,6 +39,8 @@ def changes_since(
     now: Mapping[TableId, Input],
     opened: Mapping[TableId, DeltaTable],
     columns: Mapping[TableId, Sequence[str]],
+    *,
+    known: KnownChanges,
     share: float,
 ) -> Changes | str:
     """Return what has changed in these columns, or why that is not known or not few.
@@ -53,7 +56,7 @@ def changes_since(
             continue
         fewest = _FEWEST_MOVED if is_derived(opened[table]) else _FEWEST
         most = max(fewest, int(share * row_count(opened[table])))
-        rows = changed_rows(one.path, old.version, one.version, columns[table], most)
+        rows = known.rows(old, one.version, columns[table], most)
         if rows is None:
             return f"what has changed in {table} is not known, or too much"
         found[table] = rows

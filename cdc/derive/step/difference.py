@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from cdc.derive.engine.calculator import Calculator
 from cdc.derive.engine.digest import digest
+from cdc.derive.engine.numbered import keep_numbered
 from cdc.derive.engine.output_types import Output
 from cdc.derive.scope.scope import DIRTY, SCHEMA, column
 from cdc.errors import CdcError, ErrorKind
@@ -48,7 +49,7 @@ def difference(
     They are given as rows, or as the name of a table that has them; None if nothing is stored.
     Raises TABLE_STOPPED for a query that fails, and for rows with equal keys.
     """
-    calculator.run(_fresh(query, outputs))
+    _keep_fresh(calculator, query, outputs)
     _refuse_twins(calculator, key, FRESH)
     if isinstance(stored, str):
         return _compared(calculator, stored, others=0)
@@ -71,7 +72,7 @@ def scoped_difference(
     ``stored`` names a table that has the digest, the copy, and the columns of the scope key and of
     the key, of all rows. Raises TABLE_STOPPED as ``difference`` does.
     """
-    calculator.run(_fresh(query, outputs))
+    _keep_fresh(calculator, query, outputs)
     equal = (
         f"d.{column(n)} IS NOT DISTINCT FROM s.{postgres_name(c)}" for n, c in enumerate(scope)
     )
@@ -109,10 +110,9 @@ def typed(query: str, outputs: Sequence[Output]) -> str:
     return f"SELECT {', '.join(columns)} FROM ({query})"  # noqa: S608 - of a checked definition
 
 
-def _fresh(query: str, outputs: Sequence[Output]) -> str:
+def _keep_fresh(calculator: Calculator, query: str, outputs: Sequence[Output]) -> None:
     digested = f"SELECT *, {digest(outputs)} AS {ROW_HASH} FROM ({typed(query, outputs)})"  # noqa: S608
-    copy = f"row_number() OVER (PARTITION BY {ROW_HASH})"
-    return f"CREATE TABLE {FRESH} AS SELECT *, {copy} AS {COPY} FROM ({digested})"  # noqa: S608
+    keep_numbered(calculator, FRESH, digested, ROW_HASH, COPY)
 
 
 def _changes(stored: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from deltalake import CommitProperties, DeltaTable
+from deltalake import DeltaTable
 
 from cdc.lake.table.positions import MARK
 from cdc.tables import TableId
@@ -31,10 +31,9 @@ class Mark:
     columns: Mapping[str, str] = field(default_factory=dict)  # name -> type in DuckDB's words
     cost: Mapping[str, Any] = field(default_factory=dict)  # of the step: the facts of a Cost
 
-    def properties(self) -> CommitProperties:
-        """Return the mark as properties of a commit."""
-        text = json.dumps({MARK: 1, "derived": 1, **asdict(self)})
-        return CommitProperties(custom_metadata={USER_METADATA: text})
+    def metadata(self) -> str:
+        """Return the JSON text for a commit's ``userMetadata``."""
+        return json.dumps({MARK: 1, "derived": 1, **asdict(self)})
 
     def is_of(self, table: DeltaTable) -> bool:
         """Return whether the table's rows are of the same definition, with the same types.

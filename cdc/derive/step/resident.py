@@ -20,9 +20,10 @@ from cdc.derive.engine.digest import digest
 from cdc.derive.engine.inputs import Input, identity, row_count, rows
 from cdc.derive.engine.net import keep_net
 from cdc.derive.step.difference import GONE
+from cdc.derive.step.known_changes import KnownChanges
 from cdc.errors import CdcError
 from cdc.events.values.sql_text import postgres_name
-from cdc.lake.changed.changed_rows import ChangedRows, changed_rows
+from cdc.lake.changed.changed_rows import ChangedRows
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.tables import TableId
 
@@ -75,6 +76,7 @@ class ResidentTables:
 
     memory_mb: int
     scratch: Path
+    known: KnownChanges = field(default_factory=KnownChanges)
     _held: dict[TableId, _Held] = field(default_factory=dict)
     _stored: dict[TableId, _Stored] = field(default_factory=dict)
     _open: ExitStack = field(default_factory=ExitStack)
@@ -121,6 +123,7 @@ class ResidentTables:
     def close(self) -> None:
         """Give up all tables and their memory."""
         self._held.clear()
+        self.known.clear()
         self._stored.clear()
         self._database = None
         with suppress(CdcError):
@@ -135,7 +138,7 @@ class ResidentTables:
     def _bring(self, database: Calculator, wanted: TableAt) -> None:
         held, columns = self._held.get(wanted.table), wanted.columns
         if held is not None and held.is_of(wanted):
-            if set(columns) <= set(held.columns) and _follow(database, held, wanted):
+            if set(columns) <= set(held.columns) and self._follow(database, held, wanted):
                 held.at = wanted.at
                 return
             columns = tuple(dict.fromkeys([*held.columns, *columns]))
@@ -143,6 +146,21 @@ class ResidentTables:
             database.run(f"DROP TABLE {named(wanted.table)}")
         database.load(wanted.table, rows(wanted.opened, list(columns)))
         self._held[wanted.table] = _Held(identity(wanted.opened), wanted.at, columns)
+
+    def _follow(self, database: Calculator, held: _Held, wanted: TableAt) -> bool:
+        """Bring a table to another version; return False, and leave it, if that is not worth it."""
+        if held.at == wanted.at:
+            return True
+        count = row_count(wanted.opened)
+        most = max(_FEWEST, int(_SHARE * count))
+        found = self.known.rows(held.at, wanted.at.version, held.columns, most)
+        if found is None or held.moved + _size(found) > max(count, most):
+            return False
+        database.run("BEGIN TRANSACTION")
+        is_exact = _applied(database, named(wanted.table), held.columns, found)
+        database.run("COMMIT" if is_exact else "ROLLBACK")
+        held.moved += _size(found)
+        return is_exact
 
     def _keep(self, database: Calculator, stored: TableAt) -> None:
         held = self._stored.get(stored.table)
@@ -162,23 +180,6 @@ class ResidentTables:
 def stored_rows(table: TableId) -> str:
     """Return the name of the table that has a derived table's stored rows."""
     return f"{_SCHEMA}.{postgres_name(f'stored {table}')}"
-
-
-def _follow(database: Calculator, held: _Held, wanted: TableAt) -> bool:
-    """Bring a table to another version; return False, and leave it, if that is not worth it."""
-    if held.at == wanted.at:
-        return True
-    count = row_count(wanted.opened)
-    most = max(_FEWEST, int(_SHARE * count))
-    versions = held.at.version, wanted.at.version
-    found = changed_rows(wanted.at.path, *versions, held.columns, most)
-    if found is None or held.moved + _size(found) > max(count, most):
-        return False
-    database.run("BEGIN TRANSACTION")
-    is_exact = _applied(database, named(wanted.table), held.columns, found)
-    database.run("COMMIT" if is_exact else "ROLLBACK")
-    held.moved += _size(found)
-    return is_exact
 
 
 def _size(found: ChangedRows) -> int:

@@ -30,13 +30,13 @@ from cdc.derive.engine.output_types import Output
 from cdc.derive.scope.of_definition import definition_scope
 from cdc.derive.scope.scope import Scope, Whole
 from cdc.derive.step.changes import Changes, changes_since
-from cdc.derive.step.commit import commit
 from cdc.derive.step.difference import Difference, difference, handles
 from cdc.derive.step.limits import Cost, Limits
 from cdc.derive.step.mark import Mark, Origin, origin
 from cdc.derive.step.resident import ResidentTables, TableAt, stored_rows
 from cdc.derive.step.scoped import Kept, recalculate, stored_columns
 from cdc.derive.step.upkeep import keep_small
+from cdc.derive.step.writer import TableWriter, UnwritableError
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.lake.table.positions import open_table
@@ -60,11 +60,11 @@ class Step:
 
 @dataclass(kw_only=True)
 class Bringing:
-    """What a step is made of; ``path`` is where the table is, ``resident`` what steps share."""
+    """What a step is made of; ``writer`` is that of the table, ``resident`` what steps share."""
 
     definition: Definition
     inputs: Mapping[TableId, Input]
-    path: str
+    writer: TableWriter
     mark: Mark
     limits: Limits
     resident: ResidentTables
@@ -85,12 +85,18 @@ class Bringing:
         TABLE_STOPPED where the query fails or is larger than the definition allows, and CONFIG
         where it does not fit its inputs. The table stays as it is then.
         """
+        try:
+            return self._brought(since, anew=anew)
+        except UnwritableError as error:
+            return self._whole(None, f"it is made anew: {error}")
+
+    def _brought(self, since: Mapping[TableId, Input] | None, *, anew: bool) -> Step:
         scope = definition_scope(
             self.definition, {table: columns(one) for table, one in self._opened.items()}
         )
         if isinstance(scope, Whole):
             _refuse_large(self.definition, self._opened.values(), self.limits, scope.reason)
-        table = None if anew else open_table(self.path)
+        table = None if anew else open_table(self.writer.path)
         now = None if table is None else origin(table, self.mark.definition)
         if table is None or now is None:
             return self._whole(table, "it is built")
@@ -108,7 +114,10 @@ class Bringing:
         return {t: replace(one, version=versions[t]) for t, one in self.inputs.items()}
 
     def _changes(self, since: Mapping[TableId, Input]) -> Changes | str:
-        return changes_since(since, self.inputs, self._opened, self._needed, self.limits.share)
+        known, share = self.resident.known, self.limits.share
+        return changes_since(
+            since, self.inputs, self._opened, self._needed, known=known, share=share
+        )
 
     def _scoped(
         self, scope: Scope, table: DeltaTable, now: Origin, changes: Changes
@@ -119,7 +128,7 @@ class Bringing:
         try:
             own = TableAt(
                 table=self.definition.table,
-                at=Input(self.path, table.version()),
+                at=Input(self.writer.path, table.version()),
                 opened=table,
                 columns=stored_columns(self.definition, scope),
             )
@@ -163,7 +172,8 @@ class Bringing:
 
     def _unchanged(self, table: DeltaTable) -> Step:
         found = Cost(mode="scoped", seconds=time.monotonic() - self._began)
-        return Step(version=table.version(), rows=row_count(table), added=0, removed=0, cost=found)
+        rows = self.writer.rows()
+        return Step(version=table.version(), rows=rows, added=0, removed=0, cost=found)
 
     def _whole(self, table: DeltaTable | None, why: str) -> Step:
         mark, stored, found = self._calculated(table)
@@ -192,10 +202,7 @@ class Bringing:
     ) -> Step:
         version = -1 if stored is None else stored.version()
         if stored is None or len(found.changes):
-            mark = replace(mark, cost=asdict(cost))
-            hours = self.limits.kept_hours
-            commit(self.path, stored, found, mark, hours)
-            version = keep_small(self.path, mark.properties(), hours)
+            version = self._written(replace(mark, cost=asdict(cost)), stored, found)
         return Step(
             version=version,
             rows=found.rows,
@@ -203,6 +210,15 @@ class Bringing:
             removed=found.removed,
             cost=cost,
         )
+
+    def _written(self, mark: Mark, stored: DeltaTable | None, found: Difference) -> int:
+        """Commit the difference, do what upkeep is due, and return the newest version."""
+        hours, writer = self.limits.kept_hours, self.writer
+        if stored is None:
+            version = writer.replace(found.changes, mark, hours)
+        else:
+            version = writer.commit(found.changes, mark)
+        return keep_small(writer.committer, writer.path, version - 1, mark, hours)
 
 
 def _refuse_large(

@@ -1,31 +1,63 @@
 """Keeps a derived table small: few files, and none that no kept version needs."""
 
-import math
 import time
 from typing import Final
 
-from deltalake import CommitProperties, DeltaTable
+import pyarrow as pa
+import structlog
 
+from cdc.derive.step.mark import Mark
+from cdc.lake.commit.combined import CombineError
+from cdc.lake.commit.committer import Committer
+from cdc.lake.commit.protocol import TakeMergeError
+from cdc.lake.files.file_store import StoreError
 from cdc.lake.layout import lake_of
-from cdc.lake.upkeep.control_tables import optimize, vacuum
+from cdc.lake.upkeep.driver_files import combined, purged
 from cdc.lake.upkeep.held import oldest_hold
+from cdc.lake.upkeep.old_versions import clean
+from cdc.lake.upkeep.strays import NotUnderstoodError, delete_strays
 
 EVERY: Final = 50
 """How many versions pass between two searches for files that are needed no more."""
 HOUR: Final = 3600
+_UNCOMMITTED_SECONDS: Final = 600
+"""A file may be so old before a commit adds it; also covers a difference between two clocks."""
+logger = structlog.get_logger(__name__)
 
 
-def keep_small(path: str, properties: CommitProperties, kept_hours: int) -> int:
-    """Combine small files and delete old ones where that is due; return the newest version."""
-    table = DeltaTable(path)
-    is_due = table.version() % EVERY == 0
-    hours = _hours(path, kept_hours)
-    if not optimize(path, table, properties, hours) and is_due:
-        vacuum(path, table, properties, hours)
-    return DeltaTable(path).version()
+def keep_small(committer: Committer, path: str, before: int, mark: Mark, kept_hours: int) -> int:
+    """Do what is due after the commits behind version ``before``; return the newest version.
+
+    At most one work of each kind is done, and none is more than a few megabytes. What fails is left
+    for the next time: the table is whole without.
+    """
+    version = committer.open().version
+    try:
+        version = _combine(committer, mark) or version
+        if (due := committer.due_for_checkpoint(before, version)) is not None:
+            committer.checkpoint(due)
+        if before // EVERY < version // EVERY:
+            _clean(path, kept_hours)
+    except StoreError:
+        raise
+    except (CombineError, NotUnderstoodError, TakeMergeError, OSError, pa.ArrowException) as error:
+        logger.warning("a derived table is not kept small", path=path, reason=str(error))
+    return version
 
 
-def _hours(path: str, kept: int) -> int:
-    """Return how long files are kept: longer where somebody holds older versions."""
+def _combine(committer: Committer, mark: Mark) -> int | None:
+    """Make one file of several small ones, or of one with many deleted rows, if that is due."""
+    files = committer.open().files.values()
+    chosen = combined(files) or purged(files)
+    if not chosen:
+        return None
+    found = committer.combining(chosen)()
+    return committer.take_place(found, mark)
+
+
+def _clean(path: str, kept_hours: int) -> None:
+    since = time.time() - kept_hours * HOUR
     hold = oldest_hold(lake_of(path))
-    return kept if hold is None else max(kept, math.ceil((time.time() - hold) / HOUR) + 1)
+    since = since if hold is None else min(since, hold)
+    clean(path, since)
+    delete_strays(path, min(since, time.time() - _UNCOMMITTED_SECONDS))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 from uuid import uuid4
 
 import pyarrow as pa
@@ -27,9 +28,16 @@ from cdc.lake.commit.snapshot import LogReader
 from cdc.lake.commit.table_metadata import Metadata
 from cdc.lake.files.store_of import store_of
 from cdc.lake.table.checkpoint import write_checkpoint
-from cdc.lake.table.positions import Position
 
 logger = structlog.get_logger(__name__)
+
+
+class CommitMark(Protocol):
+    """What a commit says of its rows, such as the position of their table."""
+
+    def metadata(self) -> str:
+        """Return the text for the commit's ``userMetadata``."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +84,7 @@ class Committer:
         return self._deleted.of(file)
 
     def commit(
-        self, rows: pa.Table, deleted: Mapping[str, Iterable[int]], position: Position
+        self, rows: pa.Table, deleted: Mapping[str, Iterable[int]], position: CommitMark
     ) -> int:
         """Add rows and mark others as deleted in one commit, and return its version.
 
@@ -97,7 +105,7 @@ class Committer:
         counts = _merged_counts(change, marks.newly, rows.num_rows)
         return self._put(table, change, counts, position, millis)
 
-    def append(self, files: Sequence[LiveFile], position: Position) -> int:
+    def append(self, files: Sequence[LiveFile], position: CommitMark) -> int:
         """Add data files that are in the table's folder already, and return the version.
 
         Raises CONFLICT if another commit has followed the version that ``open`` returned.
@@ -123,7 +131,7 @@ class Committer:
         millis = int(self._clock() * 1000)
         return partial(combine, self._store, self._open.metadata, chosen, millis)
 
-    def take_place(self, combined: Combined, position: Position) -> int | None:
+    def take_place(self, combined: Combined, position: CommitMark) -> int | None:
         """Put a combined file in the place of its sources, and return the commit's version.
 
         The rows stay what they are: those deleted since get a deletion vector in the new file.
@@ -196,7 +204,7 @@ class Committer:
         table: OpenTable,
         change: Change,
         counts: Mapping[str, int],
-        position: Position,
+        position: CommitMark,
         millis: int,
     ) -> int:
         origin = Origin(

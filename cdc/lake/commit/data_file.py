@@ -13,7 +13,7 @@ from cdc.lake.commit.replay import LiveFile
 from cdc.lake.commit.statistics import statistics
 from cdc.lake.commit.table_metadata import Metadata, StoredColumn
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
-from cdc.lake.table.positions import KEY_PROPERTY
+from cdc.lake.table.positions import KEY_PROPERTY, MEASURED_PROPERTY
 
 _SCALARS: Final[dict[str, pa.DataType]] = {
     "boolean": pa.bool_(),
@@ -99,8 +99,8 @@ def checked_schema(given: pa.Schema, metadata: Metadata) -> pa.Schema:
 
 def measured(metadata: Metadata) -> list[StoredColumn]:
     """Return the columns that get statistics: those by which rows are looked up."""
-    key = json.loads(metadata.properties.get(KEY_PROPERTY, "[]"))
-    names = {*key, OFFSET, ROW_HASH, COPY}
+    listed = (metadata.properties.get(n, "[]") for n in (KEY_PROPERTY, MEASURED_PROPERTY))
+    names = {OFFSET, ROW_HASH, COPY}.union(*map(json.loads, listed))
     return [column for column in metadata.columns if column.name in names]
 
 

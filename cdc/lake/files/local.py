@@ -77,9 +77,10 @@ class LocalStore:
     def times(self, folder: str) -> dict[str, float]:
         """Return when the files in a folder were written, in seconds since 1970, by name."""
         times = {}
-        for entry in os.scandir(self._folder / folder):
-            with suppress(FileNotFoundError):  # a temporary file
-                times[entry.name] = entry.stat().st_mtime
+        with os.scandir(self._folder / folder) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):  # a temporary file
+                    times[entry.name] = entry.stat().st_mtime
         return times
 
     def delete(self, name: str) -> bool:

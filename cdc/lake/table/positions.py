@@ -20,6 +20,8 @@ METADATA_CONF = "spark.databricks.delta.commitInfo.userMetadata"
 MARK = "wal2lake"
 KEY_PROPERTY = "wal2lake.key"
 """Of a Delta table: the columns of its key, as JSON."""
+MEASURED_PROPERTY = "wal2lake.measured"
+"""Of a Delta table: further columns that readers can skip files by, as JSON."""
 NOTHING = (0, -1)
 """Expired landing and offset of a topic of which nothing has expired."""
 UNREAD = -1

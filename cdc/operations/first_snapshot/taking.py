@@ -16,10 +16,10 @@ from cdc.apply.table.structure_notes import PlacedNote
 from cdc.apply.table.table_content import TableContent
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.commit.committer import Committer
-from cdc.lake.commit.linked_table import link_table
 from cdc.lake.commit.log_entry import Origin
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.replay import LiveFile
+from cdc.lake.create.linked_table import link_table
 from cdc.lake.table.positions import Position
 from cdc.operations.desk.context import JobContext
 from cdc.operations.first_snapshot.copied_table import CopiedRange

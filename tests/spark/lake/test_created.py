@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
 from cdc.lake.commit.appender import MEASURED
-from cdc.lake.commit.create import create, described
-from cdc.lake.commit.first_entry import create_plain_table
+from cdc.lake.create.first_entry import create_plain_table
+from cdc.lake.create.table import create, described
 from cdc.lake.table import store
 from cdc.lake.table.positions import LandedPosition, Position, landed_position, position
 from cdc.land.log_table import LOG_COLUMNS, create_log

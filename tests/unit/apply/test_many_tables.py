@@ -20,7 +20,7 @@ from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_content import TableContent
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema
-from cdc.lake.commit.first_entry import create_table
+from cdc.lake.create.first_entry import create_table
 from cdc.lake.own_session import OwnSession
 from cdc.lake.records.base import nothing_applied
 from cdc.lake.records.ledger import Ledger

@@ -84,4 +84,4 @@ def written(entry: DerivedEntry) -> tuple[int, int]:
     """Return how many rows the entry's commit inserted and deleted."""
     history = DeltaTable(entry.path).history()
     (metrics,) = (one["operationMetrics"] for one in history if one["version"] == entry.version)
-    return metrics["num_target_rows_inserted"], metrics["num_target_rows_deleted"]
+    return int(metrics["numOutputRows"]), int(metrics["numTargetRowsDeleted"])

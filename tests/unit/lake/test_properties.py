@@ -6,9 +6,9 @@ import pytest
 from deltalake import DeltaTable
 
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.commit.first_entry import create_plain_table
 from cdc.lake.commit.log_entry import properties_entry
 from cdc.lake.commit.protocol import TakeMergeError
+from cdc.lake.create.first_entry import create_plain_table
 from cdc.lake.table.entry_file import entry_name
 from cdc.lake.table.positions import position
 from cdc.lake.upkeep import properties

@@ -36,7 +36,10 @@ class Asked:
         self.folder = folder
         self.lake = SmallLake(folder, {"orders": ORDERS})
         self.file = folder / "wal2lake.yaml"
-        self.file.write_text("source: {tables: [shop.*]}\nlake: {path: lake}\nstate_dir: state\n")
+        patient = "derived: {seconds: 60}\n"  # on a machine that may be busy
+        self.file.write_text(
+            f"source: {{tables: [shop.*]}}\nlake: {{path: lake}}\nstate_dir: state\n{patient}"
+        )
 
     def define(self, **queries: str) -> None:
         (self.folder / "derived").mkdir(exist_ok=True)

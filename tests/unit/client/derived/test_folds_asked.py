@@ -34,8 +34,6 @@ OVER_IT = "SELECT count(*) AS n FROM marts.sums__faults"
 @pytest.fixture
 def asked(tmp_path: Path) -> Asked:
     asked = Asked(tmp_path)
-    with asked.file.open("a") as file:
-        file.write("derived: {seconds: 60}\n")  # three tables, on a machine that may be busy
     asked.define(over_it=OVER_IT)
     write(asked, SUMS)
     return asked

@@ -10,9 +10,9 @@ import pytest
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.commit.committer import Committer
-from cdc.lake.commit.linked_table import link_table
 from cdc.lake.commit.log_entry import Origin
 from cdc.lake.commit.row_files import RowFiles
+from cdc.lake.create.linked_table import link_table
 from cdc.lake.files.store_of import store_of
 from cdc.lake.table.positions import position
 from tests.unit.lake.commit.small_table import actions, add, at, ids, make, rows, seen

@@ -30,10 +30,35 @@ def create_table(
     ``fields`` describe the columns as Delta does in a schema, without ids and physical names.
     Raises TakeMergeError if Spark has to create it, CONFLICT if there is a table.
     """
+    protocol, mapped, named = marked_table(fields, properties)
+    _put(path, mapped, named, protocol, metadata)
+
+
+def marked_table(
+    fields: Sequence[Mapping[str, Any]], properties: Mapping[str, str]
+) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, str]]:
+    """Return protocol, columns and properties of a table whose rows can be marked as deleted.
+
+    Every column gets an id, and a name of its own in data files.
+    """
     ids = _Ids()
     mapped = [ids.field(field) for field in fields]
     protocol = _features(timestamps_without_zone=_NTZ in json.dumps(fields))
-    _put(path, mapped, {**properties, _LAST_ID: str(ids.last)}, protocol, metadata)
+    return protocol, mapped, {**properties, _LAST_ID: str(ids.last)}
+
+
+def described_table(
+    fields: Sequence[Mapping[str, Any]], properties: Mapping[str, str], millis: int
+) -> dict[str, Any]:
+    """Return the ``metaData`` action of a new table; ``millis`` is now, since 1970."""
+    return {
+        "id": str(uuid4()),
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps({"type": "struct", "fields": list(fields)}),
+        "partitionColumns": [],
+        "configuration": dict(properties),
+        "createdTime": millis,
+    }
 
 
 def create_plain_table(
@@ -76,16 +101,7 @@ def _actions(
 ) -> Iterator[dict[str, Any]]:
     millis = time.time_ns() // 1_000_000
     yield {"commitInfo": _info(millis, metadata)}
-    yield {
-        "metaData": {
-            "id": str(uuid4()),
-            "format": {"provider": "parquet", "options": {}},
-            "schemaString": json.dumps({"type": "struct", "fields": list(fields)}),
-            "partitionColumns": [],
-            "configuration": dict(properties),
-            "createdTime": millis,
-        }
-    }
+    yield {"metaData": described_table(fields, properties, millis)}
     yield {"protocol": dict(protocol)}
 
 

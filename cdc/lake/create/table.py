@@ -7,8 +7,8 @@ from pyspark.sql.types import StructType
 
 from cdc.events.schema import TableSchema
 from cdc.events.structure.structure import Structure
-from cdc.lake.commit.first_entry import create_table
 from cdc.lake.commit.protocol import TakeMergeError
+from cdc.lake.create.first_entry import create_table
 from cdc.lake.own_session import AnySession, OwnSession
 from cdc.lake.table import store
 from cdc.lake.table.positions import Position

@@ -1,0 +1,56 @@
+"""Reads the changed rows of an input once for all derived tables that ask for them at a cut."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cdc.derive.engine.inputs import Input
+from cdc.lake.changed.changed_rows import ChangedRows, changed_rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    old: int
+    new: int
+    rows: ChangedRows
+
+    def has(self, old: int, new: int, columns: Sequence[str]) -> bool:
+        """Return whether these columns of these versions are known."""
+        return (self.old, self.new) == (old, new) and set(columns) <= set(
+            self.rows.added.schema.names
+        )
+
+
+@dataclass(slots=True)
+class KnownChanges:
+    """The changed rows that were read last of each table; used by one thread."""
+
+    _known: dict[str, _Known] = field(default_factory=dict)
+    _columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # asked for so far, by path
+
+    def rows(self, old: Input, new: int, columns: Sequence[str], most: int) -> ChangedRows | None:
+        """Return the rows by which a table's version ``new`` differs, as ``changed_rows`` does."""
+        known = self._known.get(old.path)
+        if known is None or not known.has(old.version, new, columns):
+            known = self._read(old, new, columns, most)
+        if known is None or len(known.rows.removed) + len(known.rows.added) > most:
+            return None
+        wanted = list(columns)
+        return ChangedRows(
+            removed=known.rows.removed.select(wanted), added=known.rows.added.select(wanted)
+        )
+
+    def clear(self) -> None:
+        """Give up all rows."""
+        self._known.clear()
+
+    def _read(self, old: Input, new: int, columns: Sequence[str], most: int) -> _Known | None:
+        """Read the columns that others have asked for as well, if they still are the table's."""
+        self._known.pop(old.path, None)
+        wider = tuple(dict.fromkeys([*self._columns.get(old.path, ()), *columns]))
+        for names in dict.fromkeys([wider, tuple(columns)]):
+            found = changed_rows(old.path, old.version, new, names, most)
+            if found is not None:
+                self._columns[old.path] = names
+                self._known[old.path] = _Known(old.version, new, found)
+                return self._known[old.path]
+        return None
