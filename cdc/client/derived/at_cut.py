@@ -60,6 +60,12 @@ def preview(config: Config, name: str, at: str | None, limit: int) -> tuple[Ledg
     with held(config.lake.path):
         row = published_row(config, at)
         definition = one_of(definitions(config, row), name)
+        if definition.history is not None:
+            raise CdcError(
+                ErrorKind.CONFIG,
+                f"{name} is a history, which follows from events and not from a query",
+                remedy="read what the job has kept: wal2lake sql",
+            )
         with calculated(config, definition, row) as database:
             outputs = database.outputs(definition.duckdb)
             query = f"{typed(definition.duckdb, outputs)} LIMIT {limit:d}"

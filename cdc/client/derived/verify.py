@@ -5,7 +5,7 @@ LSN is a published cut; nothing of wal2lake calculates or reads there.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Context, Decimal
@@ -14,15 +14,23 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from cdc.client.derived.at_cut import calculated, definitions, one_of, published_row
+from cdc.client.derived.at_cut import (
+    calculated,
+    definitions,
+    input_at,
+    one_of,
+    published_row,
+)
 from cdc.client.moment import moment
 from cdc.client.read.published import is_flagged, warning
 from cdc.config import Config
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.inlined import beyond_sql, inlined
 from cdc.derive.engine.inputs import Input, columns, rows
+from cdc.derive.history.history import OWN, at_lsn
 from cdc.derive.sql.collation import text_ordered
 from cdc.derive.step.difference import typed
+from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.upkeep.held import held
 from cdc.source.server.connection import Connection, translated
@@ -85,8 +93,7 @@ def verify_by_source(
         for one in _chosen(known, names):
             beyond = beyond_sql(one, known)
             if beyond is not None:
-                kind = "patterns" if beyond.fold is None else "folds"
-                what = f"the source cannot calculate {kind}, as {beyond.table} is"
+                what = f"the source cannot calculate {_kind(beyond)}, as {beyond.table} is"
                 reason = f"{what}: verify it locally"
                 verdicts.append(DerivedVerdict(table=str(one.table), reason=reason))
                 continue
@@ -95,6 +102,12 @@ def verify_by_source(
             ask = partial(_by_source, at.connection, query)
             verdicts.append(_compared(at.cut, one, ask))
     return DerivedReport(cut=at.cut.cut, witness="source", tables=verdicts)
+
+
+def _kind(beyond: Definition) -> str:
+    if beyond.history is not None:
+        return "histories"
+    return "patterns" if beyond.fold is None else "folds"
 
 
 def _chosen(known: Mapping[TableId, Definition], names: Sequence[str]) -> list[Definition]:
@@ -112,7 +125,7 @@ def _compared(
         return DerivedVerdict(table=name, reason=warning(entry, row.cut))
     if entry.definition != definition.hash:
         return DerivedVerdict(table=name, reason="its definition has changed: run apply-config")
-    wanted, found = _counted(calculate(definition)), _counted(_stored(entry.path, entry.version))
+    wanted, found = _counted(calculate(definition)), _counted(_stored(row, definition, entry))
     return DerivedVerdict(
         table=name,
         rows=wanted.total(),
@@ -122,6 +135,10 @@ def _compared(
 
 
 def _locally(config: Config, row: LedgerRow, definition: Definition) -> Rows:
+    if definition.history is not None:
+        table = input_at(definition.inputs[0], row).open()
+        yield from _streamed(rows(table, columns(table)))
+        return
     with calculated(config, definition, row) as database:
         outputs = database.outputs(definition.duckdb)
         yield from database.rows(typed(definition.duckdb, outputs)).to_pylist()
@@ -142,9 +159,17 @@ def _by_source(connection: Connection, query: str, definition: Definition) -> Ro
             yield dict(zip(definition.columns, row, strict=True))
 
 
-def _stored(path: str, version: int) -> Iterator[Mapping[str, Any]]:
-    table = Input(path, version).open()
-    for batch in rows(table, columns(table)):
+def _stored(row: LedgerRow, definition: Definition, entry: DerivedEntry) -> Rows:
+    """Return the stored rows; of a history those at the cut, which are the rows of its table."""
+    table = Input(entry.path, entry.version).open()
+    if definition.history is None:
+        return _streamed(rows(table, columns(table)))
+    names = [name for name in columns(table) if name not in OWN]
+    return _streamed(rows(table, names, f"WHERE {at_lsn(row.epoch, row.lsn)}"))
+
+
+def _streamed(batches: pa.RecordBatchReader) -> Rows:
+    for batch in batches:
         yield from pa.RecordBatch.to_pylist(batch)
 
 

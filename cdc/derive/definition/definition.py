@@ -6,6 +6,7 @@ from typing import Literal
 from sqlglot import exp
 
 from cdc.derive.fold.fold import Fold
+from cdc.derive.history.history import History
 from cdc.derive.pattern.pattern import Pattern
 from cdc.derive.sql.problem import Place
 from cdc.tables import TableId
@@ -31,4 +32,5 @@ class Definition:
     query: exp.Query | None = field(default=None, compare=False, repr=False)
     """What ``duckdb`` and ``postgres`` are printed from; None for patterns and folds."""
     fold: Fold | None = None  # whose states or faults ``duckdb`` reads
+    history: History | None = None  # of its only input; ``duckdb`` says its columns alone
     places: tuple[Place, ...] = field(default=(), compare=False)  # of the first use of each input

@@ -17,6 +17,8 @@ from cdc.derive.sql.problem import Problem
 PARTITION_ROWS: Final = 100_000
 MOST_PARTITION_ROWS: Final = 1_000_000
 _OF_PATTERNS: Final = ("within", "max_partition_rows")
+_OF_HISTORIES: Final = ("table", "track")
+_TABLE: Final = re.compile(r"[^.]+\.[^.]+")
 _DURATION: Final = re.compile(r"(?P<n>[0-9]{1,9}) (?P<unit>second|minute|hour|day)s?")
 _MICROSECONDS: Final = {
     "second": 10**6,
@@ -41,9 +43,18 @@ class FrontMatter(BaseModel):
     doc: str = ""
     refresh: Refresh = "incremental"
     key: list[str] = Field(default=[], min_length=1)
-    kind: Literal["view", "pattern"] = "view"
+    kind: Literal["view", "pattern", "history"] = "view"
+    table: str | None = None
+    track: list[str] = Field(default=[], min_length=1)
     within: str | None = None
     max_partition_rows: int | None = Field(default=None, ge=1, le=MOST_PARTITION_ROWS)
+
+    @field_validator("table")
+    @classmethod
+    def _is_table(cls, text: str | None) -> str | None:
+        if text is not None and not _TABLE.fullmatch(text):
+            raise ValueError("write schema.table: shop.customers")
+        return text
 
     @field_validator("within")
     @classmethod
@@ -99,10 +110,10 @@ def _checked(place: _Place, node: yaml.Node, raw: object) -> tuple[FrontMatter, 
     try:
         front = FrontMatter.model_validate(raw)
     except ValidationError as error:
-        is_pattern = isinstance(raw, dict) and raw.get("kind") == "pattern"
-        front = FrontMatter(kind="pattern" if is_pattern else "view")
+        kind = raw.get("kind") if isinstance(raw, dict) else None
+        front = FrontMatter(kind=kind if kind in {"pattern", "history"} else "view")
         return front, [_explain(place, node, each) for each in error.errors()]
-    return front, list(_of_patterns(place, node, front))
+    return front, [*_of_patterns(place, node, front), *_of_histories(place, node, front)]
 
 
 def _of_patterns(place: _Place, node: yaml.MappingNode, front: FrontMatter) -> Iterator[Problem]:
@@ -117,6 +128,28 @@ def _of_patterns(place: _Place, node: yaml.MappingNode, front: FrontMatter) -> I
         mark = _mark(node, name)
         what = f"{name} is a key of patterns only"
         yield place.problem(mark.line, mark.column, what, "remove it, or write kind: pattern")
+
+
+def _of_histories(place: _Place, node: yaml.MappingNode, front: FrontMatter) -> Iterator[Problem]:
+    """Yield the problems of the keys that histories have, need, or cannot have."""
+    is_history = front.kind == "history"
+    if is_history and front.table is None:
+        mark = _mark(node, "kind")
+        remedy = "write table: shop.customers"
+        yield place.problem(mark.line, mark.column, "a history is of a table", remedy)
+    wrong = ("key", "refresh") if is_history else _OF_HISTORIES
+    what = "{} is no key of histories" if is_history else "{} is a key of histories only"
+    remedy = "remove it" if is_history else "remove it, or write kind: history"
+    for name in wrong:
+        if name in front.model_fields_set:
+            mark = _mark(node, name)
+            yield place.problem(mark.line, mark.column, what.format(name), remedy)
+
+
+def behind_front_matter(text: str) -> int:
+    """Return where the front matter of a text ends; 0 if it has none."""
+    found = _COMMENT.match(text)
+    return 0 if found is None else found.end()
 
 
 def _not_closed(file: str, text: str) -> list[Problem]:

@@ -20,8 +20,9 @@ def inlined(definition: Definition, known: Mapping[TableId, Definition]) -> str:
 
 
 def beyond_sql(definition: Definition, known: Mapping[TableId, Definition]) -> Definition | None:
-    """Return the pattern or fold that the query is or reads, for which it cannot be written."""
-    if definition.pattern is not None or definition.fold is not None:
+    """Return the definition that the query is or reads, and that is no query, if there is one."""
+    kinds = (definition.pattern, definition.fold, definition.history)
+    if any(kind is not None for kind in kinds):
         return definition
     below = (beyond_sql(known[table], known) for table in definition.inputs if table in known)
     return next((one for one in below if one is not None), None)

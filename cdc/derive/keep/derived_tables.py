@@ -15,13 +15,15 @@ import structlog
 
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.inputs import Input
+from cdc.derive.keep.histories import Histories
 from cdc.derive.keep.inputs_at import Inputs, inputs_at
+from cdc.derive.log.topic_rows import Recent
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
 from cdc.derive.step.resident import ResidentTables
 from cdc.derive.step.step import Bringing, Step
 from cdc.derive.step.writer import TableWriter
-from cdc.errors import CdcError
+from cdc.errors import CdcError, ErrorKind
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
 from cdc.observe.defects import traceback_of
@@ -61,13 +63,14 @@ class DerivedTables:
         rebuilds: Requests,
         pauses: Requests,
         seconds: float,
+        histories: Histories | None = None,
     ) -> None:
         """Keep tables in the order of the definitions, in which each comes after its inputs.
 
         ``last`` are the entries of the newest cut, and ``refused`` those of definitions that are
         not valid. ``digests`` tell one set of definitions from another. ``rebuilds`` are the tables
         to calculate anew, ``pauses`` those to leave where they are. A cut waits for so many
-        ``seconds``.
+        ``seconds``. ``histories`` brings those there, where the log can be read.
         """
         self._definitions = list(definitions)
         self._path_of, self._limits, self._seconds = path_of, limits, seconds
@@ -79,6 +82,8 @@ class DerivedTables:
         self._tried: dict[TableId, _Try] = {}
         self._writers = {d.table: self._writer(d.table) for d in self._definitions}
         self._resident = ResidentTables(limits.memory_mb, limits.scratch)
+        self._histories = histories
+        self._recent: Recent | None = None  # for the thread of the work
         self._work: Future[None] | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="derive")
 
@@ -87,20 +92,23 @@ class DerivedTables:
         self._pool.shutdown(cancel_futures=True)
         self._resident.close()
 
-    def entries(self, row: LedgerRow) -> tuple[DerivedEntry, ...]:
-        """Bring the tables to the cut of ``row``, within the budget, and return all entries."""
+    def entries(self, row: LedgerRow, recent: Recent | None = None) -> tuple[DerivedEntry, ...]:
+        """Bring the tables to the cut of ``row``, within the budget, and return all entries.
+
+        ``recent`` are the rows of the log that are in memory.
+        """
         if self._definitions:
-            self._begin(row, time.monotonic() + self._seconds)
+            self._begin(row, recent, time.monotonic() + self._seconds)
         found = (self._entry(definition, row.cut) for definition in self._definitions)
         return (*found, *self._refused)
 
-    def _begin(self, row: LedgerRow, until: float) -> None:
+    def _begin(self, row: LedgerRow, recent: Recent | None, until: float) -> None:
         if self._work is not None:
             wait([self._work], max(until - time.monotonic(), 0))
             if not self._work.done():
                 return  # it is still at an earlier cut
             self._work.result()
-        self._work = self._pool.submit(self._bring_all, row)
+        self._work = self._pool.submit(self._bring_all, row, recent)
         wait([self._work], max(until - time.monotonic(), 0))
 
     def _entry(self, definition: Definition, cut: int) -> DerivedEntry:
@@ -120,7 +128,8 @@ class DerivedTables:
             state=TableState.BUILDING.value,
         )
 
-    def _bring_all(self, row: LedgerRow) -> None:
+    def _bring_all(self, row: LedgerRow, recent: Recent | None) -> None:
+        self._recent = recent
         for definition in self._definitions:
             name = str(definition.table)
             self._entries[name] = self._brought(definition, row)
@@ -137,6 +146,8 @@ class DerivedTables:
         anew = self._rebuilds.is_asked(definition.table)
         if tried is None or tried.inputs != inputs.at or anew:
             before, tried = self._calculated(definition, inputs, row, before, anew=anew)
+        elif definition.history is not None and self._histories is not None:
+            self._histories.passed(definition, row)
         if tried.failure:
             return replace(before, state=TableState.STOPPED.value, reason=tried.failure)
         state = TableState.DEGRADED if inputs.flagged else TableState.STREAMING
@@ -183,14 +194,17 @@ class DerivedTables:
         mark = Mark(
             definition=definition.hash, cut=row.cut, epoch=row.epoch, lsn=row.lsn, inputs=versions
         )
-        step = Bringing(
-            definition=definition,
-            inputs=inputs.at,
-            writer=self._writers[definition.table],
-            mark=mark,
-            limits=self._limits,
-            resident=self._resident,
-        ).bring(since=since, anew=anew)
+        if definition.history is not None:
+            step = self._history_step(definition, row, mark, anew=anew)
+        else:
+            step = Bringing(
+                definition=definition,
+                inputs=inputs.at,
+                writer=self._writers[definition.table],
+                mark=mark,
+                limits=self._limits,
+                resident=self._resident,
+            ).bring(since=since, anew=anew)
         logger.info(
             "derived",
             table=str(definition.table),
@@ -205,6 +219,21 @@ class DerivedTables:
 
     def _writer(self, table: TableId) -> TableWriter:
         return TableWriter(self._path_of(table), self._limits.scratch / "key_index" / str(table))
+
+    def _history_step(
+        self, definition: Definition, row: LedgerRow, mark: Mark, *, anew: bool
+    ) -> Step:
+        if self._histories is None:
+            raise CdcError(ErrorKind.INTERNAL, "nobody reads the log for histories")
+        return self._histories.bring(
+            definition,
+            row,
+            self._recent,
+            writer=self._writers[definition.table],
+            mark=mark,
+            limits=self._limits,
+            anew=anew,
+        )
 
     def _after(self, step: Step, definition: Definition) -> DerivedEntry:
         entry = self._none_yet(definition)

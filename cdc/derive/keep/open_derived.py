@@ -7,6 +7,7 @@ from functools import partial
 from cdc.config import Config
 from cdc.derive.definition.declared import Declared, declared
 from cdc.derive.keep.derived_tables import DerivedTables
+from cdc.derive.keep.histories import Histories, LoggedTables
 from cdc.derive.step.limits import Limits
 from cdc.lake.layout import table_path
 from cdc.lake.records.derived_entry import DerivedEntry
@@ -15,9 +16,14 @@ from cdc.tables import TableId, TableState
 
 
 def open_derived(
-    config: Config, captured: Collection[TableId], last: Iterable[DerivedEntry]
+    config: Config,
+    captured: Collection[TableId],
+    last: Iterable[DerivedEntry],
+    log: LoggedTables | None = None,
 ) -> DerivedTables:
     """Return the derived tables; ``last`` are their entries in the newest cut.
+
+    ``log`` is what histories are made of; without it they stop.
 
     A definition that is not valid stops its table alone, with the problem as the reason.
     """
@@ -35,6 +41,7 @@ def open_derived(
         rebuilds=rebuilds(config.state_dir),
         pauses=pauses(config.state_dir),
         seconds=config.derived.seconds,
+        histories=None if log is None else Histories(log),
     )
 
 

@@ -35,7 +35,6 @@ from cdc.derive.step.limits import Cost, Limits
 from cdc.derive.step.mark import Mark, Origin, origin
 from cdc.derive.step.resident import ResidentTables, TableAt, stored_rows
 from cdc.derive.step.scoped import Kept, recalculate, stored_columns
-from cdc.derive.step.upkeep import keep_small
 from cdc.derive.step.writer import TableWriter, UnwritableError
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
@@ -202,7 +201,9 @@ class Bringing:
     ) -> Step:
         version = -1 if stored is None else stored.version()
         if stored is None or len(found.changes):
-            version = self._written(replace(mark, cost=asdict(cost)), stored, found)
+            mark = replace(mark, cost=asdict(cost))
+            hours = self.limits.kept_hours
+            version = self.writer.write(stored, found.changes, mark, hours)
         return Step(
             version=version,
             rows=found.rows,
@@ -210,15 +211,6 @@ class Bringing:
             removed=found.removed,
             cost=cost,
         )
-
-    def _written(self, mark: Mark, stored: DeltaTable | None, found: Difference) -> int:
-        """Commit the difference, do what upkeep is due, and return the newest version."""
-        hours, writer = self.limits.kept_hours, self.writer
-        if stored is None:
-            version = writer.replace(found.changes, mark, hours)
-        else:
-            version = writer.commit(found.changes, mark)
-        return keep_small(writer.committer, writer.path, version - 1, mark, hours)
 
 
 def _refuse_large(

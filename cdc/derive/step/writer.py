@@ -15,11 +15,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from deltalake import DeltaTable
 
 from cdc.apply.local.places import RowPlaces, live_file
 from cdc.derive.engine.output_types import Output, lake_field
 from cdc.derive.step.difference import GONE
 from cdc.derive.step.mark import Mark
+from cdc.derive.step.upkeep import keep_small
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.commit.committer import Committer, OpenTable
 from cdc.lake.commit.data_file import arrow_schema
@@ -62,6 +64,19 @@ class TableWriter:
         """What commits to the table."""
         self._committer = self._committer or Committer(self.path)
         return self._committer
+
+    def write(
+        self, stored: DeltaTable | None, changes: pa.Table, mark: Mark, kept_hours: int
+    ) -> int:
+        """Commit a difference, do what upkeep is due, and return the newest version.
+
+        Without a ``stored`` table the added rows become the whole table. Raises as ``commit``.
+        """
+        if stored is None:
+            version = self.replace(changes, mark, kept_hours)
+        else:
+            version = self.commit(changes, mark)
+        return keep_small(self.committer, self.path, version - 1, mark, kept_hours)
 
     def replace(self, changes: pa.Table, mark: Mark, kept_hours: int) -> int:
         """Make the added rows the whole table, whatever is at the path; return the version."""
