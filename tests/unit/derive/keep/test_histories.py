@@ -1,40 +1,20 @@
 """Histories are brought to each cut with the other derived tables."""
 
-from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
 
-from cdc.apply.local.arrow import table_of
-from cdc.derive.definition.definition import Definition
 from cdc.derive.history.history import History
-from cdc.derive.keep.derived_tables import DerivedTables
-from cdc.derive.keep.histories import Histories, LoggedTables
 from cdc.failpoints import Failpoint
 from cdc.lake.records.derived_entry import DerivedEntry
-from cdc.lake.records.ledger import LedgerRow, TableEntry
-from cdc.lake.table.positions import KEY_PROPERTY
-from cdc.lake.table.store import MODE_PROPERTY
-from cdc.state.derived_requests import pauses, rebuilds
-from tests.events.recorded import PREFIX
+from cdc.state.derived_requests import rebuilds
 from tests.events.source import TABLE, TOPIC
-from tests.unit.derive.log.logged import (
-    MARKERS,
-    PLACEHOLDER,
-    TOASTY,
-    LoggedSource,
-    landed,
-    recent,
-    schemas,
-    whole,
-)
-from tests.unit.derive.small_lake import SmallLake, defined, rows_of
+from tests.unit.derive.log.logged import MARKERS, recent
+from tests.unit.derive.logged_lake import LoggedLake
+from tests.unit.derive.small_lake import defined, rows_of
 
 PAST = defined("past", "", str(TABLE), hash="past", history=History(track=("n",)))
 OPEN = defined(
@@ -45,63 +25,9 @@ OPEN = defined(
 )
 
 
-@dataclass
-class Lake(SmallLake):
-    """A lake of one captured table, its source, and its log."""
-
-    source: LoggedSource = field(default_factory=LoggedSource)
-    logged: int = 0
-    state: str = "streaming"
-
-    def commit(self) -> None:
-        """End the source's transaction, and bring log and table there."""
-        self.source.commit()
-        new = self.source.records[self.logged :]
-        landed(self.folder / "log", new)
-        self.logged = len(self.source.records)
-        values = [whole(one) or [] for one in self.source.rows.values()]
-        offsets = pa.array([1] * len(values), pa.int64())
-        path, rows = self.path(TABLE), table_of(TOASTY, values, {"_cdc_offset": offsets})
-        write_deltalake(path, rows, mode="overwrite")
-        if not DeltaTable(path).version():
-            own = {KEY_PROPERTY: '["id"]', MODE_PROPERTY: "keyed"}
-            DeltaTable(path).alter.set_table_properties(own, raise_if_not_exists=False)
-
-    def row(self) -> LedgerRow:
-        row, place = super().row(), self.source.place
-        entry = TableEntry(
-            table=str(TABLE),
-            path=self.path(TABLE),
-            version=DeltaTable(self.path(TABLE)).version(),
-            offset=place.offset,
-            state=self.state,
-        )
-        lsn = self.source.happened[-1].lsn
-        return replace(row, tables=(entry,), lsn=lsn, marker_offset=place.marker_offset)
-
-    def derived(self, *definitions: Definition, last: Sequence[DerivedEntry] = ()) -> DerivedTables:
-        log = LoggedTables(
-            path=f"{self.folder}/log",
-            prefix=PREFIX,
-            placeholder=PLACEHOLDER,
-            schemas_of=schemas,
-            readings_of=lambda _: [],
-        )
-        return DerivedTables(
-            definitions,
-            self.path,
-            self.limits(),
-            last=last,
-            rebuilds=rebuilds(self.folder),
-            pauses=pauses(self.folder),
-            seconds=60,
-            histories=Histories(log),
-        )
-
-
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return Lake(tmp_path, {})
+def lake(tmp_path: Path) -> LoggedLake:
+    return LoggedLake(tmp_path, {})
 
 
 def versions(entry: DerivedEntry) -> list[tuple[Any, ...]]:
@@ -109,7 +35,7 @@ def versions(entry: DerivedEntry) -> list[tuple[Any, ...]]:
     return [(row[0], row[1], row[8], row[9]) for row in rows_of(entry)]
 
 
-def test_it_moves_with_the_cut_and_so_does_what_is_over_it(lake: Lake) -> None:
+def test_it_moves_with_the_cut_and_so_does_what_is_over_it(lake: LoggedLake) -> None:
     with closing(lake.derived(PAST, OPEN)) as kept:
         lake.source.insert(1, 1, 1)
         lake.commit()
@@ -124,7 +50,7 @@ def test_it_moves_with_the_cut_and_so_does_what_is_over_it(lake: Lake) -> None:
     assert (second.state, over.state, second.at_cut, second.rows) == ("streaming",) * 2 + (2, 2)
 
 
-def test_the_round_s_rows_are_taken_from_memory(lake: Lake, tmp_path: Path) -> None:
+def test_the_round_s_rows_are_taken_from_memory(lake: LoggedLake, tmp_path: Path) -> None:
     """What is behind them need not be in the log for that."""
     with closing(lake.derived(PAST)) as kept:
         lake.source.insert(1, 1, 1)
@@ -145,7 +71,7 @@ def test_the_round_s_rows_are_taken_from_memory(lake: Lake, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("point", [Failpoint.BEFORE_DERIVED_COMMIT, Failpoint.AFTER_DERIVED_COMMIT])
 def test_a_crash_around_its_commit_loses_and_doubles_nothing(
-    lake: Lake, point: Failpoint, monkeypatch: pytest.MonkeyPatch
+    lake: LoggedLake, point: Failpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hazard 50: the next job has the entries of the cut before."""
     with closing(lake.derived(PAST)) as kept:
@@ -172,7 +98,7 @@ def _die(wanted: Failpoint, point: Failpoint) -> None:
         raise RuntimeError(point.value)
 
 
-def test_it_waits_while_its_table_does_not_follow(lake: Lake) -> None:
+def test_it_waits_while_its_table_does_not_follow(lake: LoggedLake) -> None:
     """A stopped table has no event behind its own, though its topic has: they come later."""
     with closing(lake.derived(PAST)) as kept:
         lake.source.insert(1, 1, 1)
@@ -193,7 +119,7 @@ def test_it_waits_while_its_table_does_not_follow(lake: Lake) -> None:
     assert versions(going_on) == [(1, 1, 1000, 1100), (1, 2, 1100, None)]
 
 
-def test_a_rebuild_makes_the_same_rows(lake: Lake) -> None:
+def test_a_rebuild_makes_the_same_rows(lake: LoggedLake) -> None:
     with closing(lake.derived(PAST)) as kept:
         for n in (1, 2, 3):
             lake.source.insert(1, n, n) if n == 1 else lake.source.update(1, n, {})
