@@ -6,6 +6,7 @@ from typing import Literal
 from sqlglot import exp
 
 from cdc.derive.fold.fold import Fold
+from cdc.derive.late.rule import LateRule
 from cdc.derive.pattern.pattern import Pattern
 from cdc.derive.sql.problem import Place
 from cdc.tables import TableId
@@ -31,4 +32,10 @@ class Definition:
     query: exp.Query | None = field(default=None, compare=False, repr=False)
     """What ``duckdb`` and ``postgres`` are printed from; None for patterns and folds."""
     fold: Fold | None = None  # whose states or faults ``duckdb`` reads
+    late: LateRule | None = None  # which rows are late, and which windows are final
+    late_rows: LateRule | None = None  # of the table that has the late rows, which has no query
     places: tuple[Place, ...] = field(default=(), compare=False)  # of the first use of each input
+
+    def reads(self, table: TableId) -> bool:
+        """Return whether the rows of an input are read, and not its watermark alone."""
+        return self.late is None or table != self.late.rows or self.late.policy == "aside"

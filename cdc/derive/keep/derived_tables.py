@@ -9,18 +9,22 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Protocol
 
 import structlog
 
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.inputs import Input, key_of
 from cdc.derive.keep.inputs_at import Inputs, inputs_at
+from cdc.derive.late.rule import LateRule
+from cdc.derive.late_rows.bringing import LateBringing
+from cdc.derive.late_rows.input_log import InputLog
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
 from cdc.derive.step.resident import ResidentTables
 from cdc.derive.step.step import Bringing, Step
-from cdc.errors import CdcError
+from cdc.errors import CdcError, ErrorKind
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
 from cdc.observe.defects import traceback_of
@@ -60,19 +64,20 @@ class DerivedTables:
         rebuilds: Requests,
         pauses: Requests,
         seconds: float,
+        log: InputLog | None = None,
     ) -> None:
         """Keep tables in the order of the definitions, in which each comes after its inputs.
 
         ``last`` are the entries of the newest cut, and ``refused`` those of definitions that are
         not valid. ``digests`` tell one set of definitions from another. ``rebuilds`` are the tables
         to calculate anew, ``pauses`` those to leave where they are. A cut waits for so many
-        ``seconds``.
+        ``seconds``. ``log`` says which rows are late, where a definition asks for it.
         """
         self._definitions = list(definitions)
         self._path_of, self._limits, self._seconds = path_of, limits, seconds
         self._refused = tuple(refused)
         self.digests = digests or {}
-        self._rebuilds, self._pauses = rebuilds, pauses
+        self._rebuilds, self._pauses, self._log = rebuilds, pauses, log
         names = {str(definition.table) for definition in self._definitions}
         self._entries = {entry.table: entry for entry in last if entry.table in names}
         self._tried: dict[TableId, _Try] = {}
@@ -133,7 +138,8 @@ class DerivedTables:
             return replace(before, state=state.value, reason=inputs.missing)
         tried = self._tried.get(definition.table)
         anew = self._rebuilds.is_asked(definition.table)
-        if tried is None or tried.inputs != inputs.at or anew:
+        follows_log = definition.late_rows is not None
+        if tried is None or tried.inputs != inputs.at or anew or follows_log:
             before, tried = self._calculated(definition, inputs, row, before, anew=anew)
         if tried.failure:
             return replace(before, state=TableState.STOPPED.value, reason=tried.failure)
@@ -181,10 +187,13 @@ class DerivedTables:
         mark = Mark(
             definition=definition.hash, cut=row.cut, epoch=row.epoch, lsn=row.lsn, inputs=versions
         )
+        path = self._path_of(definition.table)
+        if definition.late_rows is not None:
+            return self._late_rows(definition.late_rows, inputs, row, mark, again=anew)
         step = Bringing(
             definition=definition,
             inputs=inputs.at,
-            path=self._path_of(definition.table),
+            path=path,
             mark=mark,
             limits=self._limits,
             resident=self._resident,
@@ -199,6 +208,23 @@ class DerivedTables:
             why=step.cost.why,
             seconds=round(time.monotonic() - began, 3),
         )
+        return step
+
+    def _late_rows(
+        self, rule: LateRule, inputs: Inputs, row: LedgerRow, mark: Mark, *, again: bool
+    ) -> Step:
+        if self._log is None:
+            raise CdcError(ErrorKind.TABLE_STOPPED, "nothing reads the log here")
+        step = LateBringing(
+            rule=rule,
+            key=key_of(inputs.at[rule.table].open()),
+            path=self._path_of(rule.rows),
+            mark=mark,
+            limits=self._limits,
+            read=partial(self._log.read, rule, row=row),
+        ).bring(again=again)
+        if step.added:
+            logger.info("late rows", table=str(rule.rows), cut=row.cut, added=step.added)
         return step
 
     def _after(self, step: Step, definition: Definition) -> DerivedEntry:

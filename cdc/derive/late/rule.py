@@ -22,6 +22,7 @@ class LateRule:
     shown: str  # the output column that has the window's end, or its start
     shows_end: bool
     allowed: int
+    rows: TableId  # the derived table of its late rows, whose commits have the watermark
     idle: int | None = None  # how long the table may rest before its windows close without rows
     policy: Policy = "keep"
     emits_final: bool = False  # windows that are not final are left out

@@ -6,6 +6,7 @@ same however the log is cut into batches, and whenever it is read again.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cdc.derive.late.rule import FUTURE, LateRule
 
@@ -15,6 +16,7 @@ class Row:
     """A row of the input before or after an event; its time is None if it has none."""
 
     time: int | None
+    values: Sequence[Any] = ()  # of all columns, in the table's order
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,9 @@ class Event:
 
     before: Row | None
     after: Row | None
+    op: str = "c"  # the connector's letter
+    offset: int = 0
+    key: tuple[Any, ...] | None = None  # None in a table without a key
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,7 @@ class Transaction:
 
     committed: int  # microseconds since 1970
     events: Sequence[Event] = ()
+    lsn: int = 0  # end of its commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

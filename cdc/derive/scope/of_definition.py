@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from sqlglot import exp
+
 from cdc.derive.definition.definition import Definition
 from cdc.derive.scope.reading import scope_of
 from cdc.derive.scope.scope import SCHEMA, Branch, Occurrence, Scope, Whole, column, restricted
@@ -21,7 +23,19 @@ def definition_scope(
         return _of_rows(definition, definition.fold.stream)
     if definition.query is None:
         return Whole("it is no query")
-    return scope_of(definition.query, definition.key, columns)
+    return _of_query(definition, definition.query, columns)
+
+
+def _of_query(
+    definition: Definition, query: exp.Query, columns: Mapping[TableId, Sequence[str]]
+) -> Scope | Whole:
+    late = definition.late
+    if late is not None and late.policy == "aside":
+        return Whole("its late rows are put aside")
+    scope = scope_of(query, definition.key, columns)
+    if late is None or isinstance(scope, Whole) or late.shown in scope.columns:
+        return scope
+    return Whole(f"its windows become final, and {late.shown} is not in its scope key")
 
 
 def _of_rows(definition: Definition, partition: Sequence[str]) -> Scope | Whole:

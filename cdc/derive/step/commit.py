@@ -30,7 +30,7 @@ def commit(
                 _added(difference.changes),
                 mode="overwrite",
                 schema_mode="overwrite",
-                configuration=_properties(kept_hours),
+                configuration=table_properties(kept_hours),
                 commit_properties=known,
             )
         else:
@@ -38,7 +38,8 @@ def commit(
     reach(Failpoint.AFTER_DERIVED_COMMIT)
 
 
-def _properties(kept_hours: int) -> dict[str, str]:
+def table_properties(kept_hours: int) -> dict[str, str]:
+    """Return the properties of a derived table whose log is kept for so many hours."""
     kept = f"interval {kept_hours:d} hours"
     return {
         "delta.checkpointInterval": "50",

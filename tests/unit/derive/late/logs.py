@@ -16,6 +16,7 @@ RULE = LateRule(
     shown="window_end",
     shows_end=True,
     allowed=10 * MINUTE,
+    rows=TableId("marts", "hours__late"),
 )
 HOUR_OF_DAY = 60  # minutes
 
