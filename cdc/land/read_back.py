@@ -36,10 +36,10 @@ def landings_beyond(path: str, floor: int) -> list[Landing]:
     if landed is None or landed.landing <= floor:
         return []
     log = DeltaTable(path)
-    found = _landings(pa.table(_ask(log, _SUMMARY.format(floor=floor)).read_all()))
+    found = _landings(pa.table(ask(log, _SUMMARY.format(floor=floor)).read_all()))
     if sum(landing.count for landing in found) > MOST_RECORDS:
         return found
-    rows = _rows(log, f"landing > {floor:d}")
+    rows = rows_where(log, f"landing > {floor:d}")
     return found if rows is None else [replace(one, events=_of(one, rows)) for one in found]
 
 
@@ -51,19 +51,24 @@ def events_of(path: str, topic: str, after: int, upto: int, *, most: int) -> pa.
     """
     if upto - after > min(most, MOST_RECORDS):
         return None
-    inside = f'topic = {fusion_string(topic)} AND "offset" > {after:d} AND "offset" <= {upto:d}'
-    rows = _rows(DeltaTable(path), inside)
+    rows = rows_where(DeltaTable(path), inside(topic, after, upto))
     return None if rows is None else rows.sort_by("offset")
+
+
+def inside(topic: str, after: int, upto: int) -> str:
+    """Return the condition of SQL that a row of the log is of a topic, between two offsets."""
+    return f'topic = {fusion_string(topic)} AND "offset" > {after:d} AND "offset" <= {upto:d}'
 
 
 def last_offset(path: str, topic: str, upto: int) -> int:
     """Return the last offset of a topic in landings up to number ``upto``; -1 for none."""
     question = _LAST.format(topic=fusion_string(topic), upto=upto)
-    last = _ask(DeltaTable(path), question).read_all()["last"][0].as_py()
+    last = ask(DeltaTable(path), question).read_all()["last"][0].as_py()
     return -1 if last is None else int(last)
 
 
-def _ask(log: DeltaTable, question: str) -> pa.RecordBatchReader:
+def ask(log: DeltaTable, question: str) -> pa.RecordBatchReader:
+    """Return the answer to a question in SQL about the table ``log``, as a stream."""
     return pa.RecordBatchReader.from_stream(QueryBuilder().register("log", log).execute(question))
 
 
@@ -78,13 +83,13 @@ def _landings(rows: pa.Table) -> list[Landing]:
     return [Landing(number=number, topics=topics) for number, topics in sorted(spans.items())]
 
 
-def _rows(log: DeltaTable, condition: str) -> pa.Table | None:
-    """Return the rows; None if they are too large to be in memory."""
+def rows_where(log: DeltaTable, condition: str, most_bytes: int = MOST_BYTES) -> pa.Table | None:
+    """Return the rows of the log; None if they are too large to be in memory."""
     columns = ", ".join(f'"{name}"' for name in LOG_SCHEMA.names)
     batches, size = [], 0
-    for batch in _ask(log, _ROWS.format(columns=columns, condition=condition)):
+    for batch in ask(log, _ROWS.format(columns=columns, condition=condition)):
         size += batch.nbytes
-        if size > MOST_BYTES:
+        if size > most_bytes:
             return None
         batches.append(batch)
     return pa.Table.from_batches(batches).cast(LOG_SCHEMA) if batches else LOG_SCHEMA.empty_table()

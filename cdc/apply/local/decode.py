@@ -60,13 +60,15 @@ class TableDecoder:
 
         In MULTISET mode an update becomes two changes with one offset, a delete and a create.
         """
-        changes: list[Change] = []
-        for event in events:
-            record, is_text = self._record(event)
-            op = record["op"] if record is not None else None
-            halves = "dc" if op == "u" and self._target.mode is TableMode.MULTISET else (op,)
-            changes.extend(self._change(event, record, half, is_text=is_text) for half in halves)
-        return changes
+        return [change for event in events for change in self.decode_one(event)[1]]
+
+    def decode_one(self, event: LogEvent) -> tuple[Record | None, list[Change]]:
+        """Return the event's record, None if it has none, and its changes as ``decode`` does."""
+        record, is_text = self._record(event)
+        op = record["op"] if record is not None else None
+        halves = "dc" if op == "u" and self._target.mode is TableMode.MULTISET else (op,)
+        changes = [self._change(event, record, half, is_text=is_text) for half in halves]
+        return record, changes
 
     def _record(self, event: LogEvent) -> tuple[Record | None, bool]:
         number = event.value_schema_id

@@ -1,0 +1,1 @@
+"""A captured table's events between two cuts, in order, as a derived table reads them."""
