@@ -102,7 +102,7 @@ class LateBringing:
 
         Where it no longer has all that was judged, what was recorded is all that is left.
         """
-        found = self.read(known.begun)
+        found = self.read({})
         if found.begun != known.begun:
             return
         rows = list(Judge(self.rule).judge(found.transactions))
