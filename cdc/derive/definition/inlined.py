@@ -20,10 +20,18 @@ def inlined(definition: Definition, known: Mapping[TableId, Definition]) -> str:
 
 
 def beyond_sql(definition: Definition, known: Mapping[TableId, Definition]) -> Definition | None:
-    """Return the pattern or fold that the query is or reads, for which it cannot be written."""
-    if definition.pattern is not None or definition.fold is not None:
+    """Return the pattern, fold or table with late rows for which the query cannot be written.
+
+    It is the definition itself, or one that it reads. That some rows are final can be written, for
+    the table whose rows they are.
+    """
+    late = definition.late
+    if definition.pattern or definition.fold or definition.late_rows:
         return definition
-    below = (beyond_sql(known[table], known) for table in definition.inputs if table in known)
+    if late is not None and late.policy == "aside":
+        return definition
+    read = [known[t] for t in definition.inputs if t in known and definition.reads(t)]
+    below = (one if one.late is not None else beyond_sql(one, known) for one in read)
     return next((one for one in below if one is not None), None)
 
 

@@ -10,6 +10,7 @@ from deltalake import DeltaTable, QueryBuilder
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator
 from cdc.derive.engine.folds import find_states
+from cdc.derive.engine.late_facts import declare_late_rows
 from cdc.derive.engine.matches import find_matches
 from cdc.derive.engine.restored import restore
 from cdc.derive.late.late_rows import EFFECT
@@ -76,6 +77,8 @@ def find(
     """
     if definition.pattern is not None:
         find_matches(calculator, table, definition.pattern, ties)
+    if definition.late_rows is not None:
+        declare_late_rows(calculator, table)
     if definition.fold is not None:
         find_states(calculator, table, definition.fold, ties)
 

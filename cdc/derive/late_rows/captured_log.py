@@ -42,6 +42,7 @@ class CapturedLog:
             reading=entry.reading,
         )
         place, at = self._begin(after, entry, upto)
+        self._refuse_gap(rule, place, upto)
         images = Images(schema, at)
         read = self.reader.slice(schema, place, upto, images)
         transactions = InputEvents(rule, schema, images).transactions(read)
@@ -73,6 +74,18 @@ class CapturedLog:
             return place, Input(one.path, one.version)
         first = Place(epoch=1, offset=-1, marker_offset=-1, reading=0)
         return first, None
+
+    def _refuse_gap(self, rule: LateRule, after: Place, upto: Place) -> None:
+        """Raise TABLE_STOPPED if the event behind a place is no longer in the log."""
+        if after.epoch != upto.epoch or after.offset >= upto.offset:
+            return
+        topic = rule.table.topic(self.reader.prefix)
+        if not any(map(len, self.reader.rows.rows(topic, after.offset, after.offset + 1))):
+            raise CdcError(
+                ErrorKind.TABLE_STOPPED,
+                f"the log of {rule.table} was given up beyond what its late rows have seen",
+                remedy=f"take late out of the definition, drop {rule.rows}, and put late in again",
+            )
 
     def _with_others(
         self, transactions: Iterator[Transaction], after: Place, upto: Place

@@ -1,26 +1,12 @@
 """The rows of a table of late rows: those of the input, and what became of them."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import pyarrow as pa
 
-from cdc.derive.late.late_rows import EFFECT, OFFSET, START, LateRow
+from cdc.derive.engine.late_facts import FACTS
+from cdc.derive.late.late_rows import LateRow
 from cdc.errors import CdcError, ErrorKind
-
-_TIME: Final = pa.timestamp("us", "UTC")
-FACTS: Final = pa.schema(
-    [
-        ("_op", pa.string()),
-        (EFFECT, pa.string()),
-        (START, _TIME),
-        ("_window_end", _TIME),
-        ("_watermark", _TIME),
-        ("_cut", pa.int64()),
-        ("_lsn", pa.int64()),
-        (OFFSET, pa.int64()),
-    ]
-)
 
 
 def rows_table(columns: pa.Schema, rows: Sequence[LateRow], cut: int) -> pa.Table:
