@@ -18,10 +18,13 @@ from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.recovery import Recovery
 from cdc.apply.rounds.rounds import RoundChecks, Rounds, stuck_transactions
 from cdc.apply.rounds.table_freezer import TableFreezer
+from cdc.capture import bootstrap
 from cdc.capture.continuity import stored_lsn
 from cdc.capture.source_watch import SourceWatch
 from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.derive.keep.open_derived import open_derived
+from cdc.derive.log.log_reader import LogReader
+from cdc.derive.log.topic_rows import TopicRows
 from cdc.job.job_run import JobRun
 from cdc.job.pace_report import PaceReport
 from cdc.job.run_inputs import RunInputs, gather_inputs
@@ -129,7 +132,18 @@ class _Composer:
     def _derived(self) -> DerivedTables:
         captured = {source.table for source in self.inputs.source.tables}
         last = self.inputs.ledger.last()
-        return open_derived(self.pipeline.config, captured, last.derived if last else ())
+        entries = last.derived if last else ()
+        return open_derived(self.pipeline.config, captured, entries, self._log_reader())
+
+    def _log_reader(self) -> LogReader:
+        config = self.pipeline.config
+        return LogReader(
+            rows=TopicRows(path=log_path(config)),
+            prefix=self.pipeline.name,
+            placeholder=bootstrap.placeholder(self.pipeline),
+            schemas_of=self.inputs.registry.schemas,
+            readings_of=Readings(readings_path(config)).of,
+        )
 
     def _quiet(self) -> QuietStream:
         return QuietStream(

@@ -6,6 +6,7 @@ from cdc.client.derived.at_cut import definitions, one_of, published_row
 from cdc.config import Config
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.inputs import Input, columns, rows
+from cdc.derive.late.late_rows import EFFECT, OFFSET
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.upkeep.held import held
@@ -37,4 +38,4 @@ def _rows(definition: Definition, row: LedgerRow) -> pa.Table:
             remedy="wait for a later cut, or see wal2lake derived list",
         )
     opened = Input(entry.path, entry.version).open()
-    return rows(opened, columns(opened)).read_all().sort_by("_offset")
+    return rows(opened, columns(opened), f"ORDER BY {OFFSET}, {EFFECT}").read_all()

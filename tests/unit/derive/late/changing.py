@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -151,7 +151,13 @@ class Changing:
         )
 
     def cut(self, kept: DerivedTables, upto: int) -> list[DerivedEntry]:
-        """Return the entries at a cut that has so many transactions."""
+        """Return the entries at a cut that has so many transactions; all are well."""
+        entries = list(self.publish(kept, upto).derived)
+        assert [(one.state, one.reason) for one in entries] == [("streaming", "")] * len(entries)
+        return entries
+
+    def publish(self, kept: DerivedTables, upto: int) -> LedgerRow:
+        """Return the row of a cut that has so many transactions."""
         rows = after(self.did[:upto])
         values = [
             {"id": number, "n": n, "ts": None if minute is None else time(minute)}
@@ -160,9 +166,8 @@ class Changing:
         if upto != self.log.upto:
             self.lake.set(events=values)
         self.log.upto = upto
-        entries = list(kept.entries(self.lake.row()))
-        assert [(one.state, one.reason) for one in entries] == [("streaming", "")] * len(entries)
-        return entries
+        row = self.lake.row()
+        return replace(row, derived=kept.entries(row))
 
 
 Found = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]
