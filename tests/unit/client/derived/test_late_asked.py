@@ -69,7 +69,7 @@ def test_late_rows_are_shown(asked: Asked, publish: Publish) -> None:
         "_cut": 2,
         "_offset": 1000,
     }
-    assert "left out" in asked.run("late", "marts.seen")
+    assert "at cut 2" in asked.run("late", "marts.seen")
 
 
 def test_a_table_without_late_rows_says_how_to_have_them(asked: Asked, publish: Publish) -> None:
