@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,13 +19,12 @@ from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.recovery import Recovery
 from cdc.apply.rounds.rounds import RoundChecks, Rounds, stuck_transactions
 from cdc.apply.rounds.table_freezer import TableFreezer
-from cdc.capture import bootstrap
 from cdc.capture.continuity import stored_lsn
 from cdc.capture.source_watch import SourceWatch
 from cdc.derive.keep.derived_tables import DerivedTables
+from cdc.derive.keep.histories import LoggedTables
 from cdc.derive.keep.open_derived import open_derived
-from cdc.derive.log.log_reader import LogReader
-from cdc.derive.log.topic_rows import TopicRows
+from cdc.derive.log.topic_rows import Recent
 from cdc.job.job_run import JobRun
 from cdc.job.pace_report import PaceReport
 from cdc.job.run_inputs import RunInputs, gather_inputs
@@ -33,9 +33,12 @@ from cdc.kafka.quiet_stream import QuietStream
 from cdc.kafka.range_reader import RangeReader
 from cdc.kafka.topic_watch import TopicWatch
 from cdc.lake.layout import log_path, readings_path
+from cdc.lake.records.derived_entry import DerivedEntry
+from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.records.readings import Readings
 from cdc.land.inbox import Inbox
 from cdc.land.kafka_rows import read_rows
+from cdc.land.log_rows import LogRows
 from cdc.land.query import Lander, LandingHooks, Offsets, Rest
 from cdc.land.small_batches import SmallBatches
 from cdc.observe.recent_freshness import RecentFreshness
@@ -86,7 +89,7 @@ class _Composer:
             wal_end=watch.position,
             recent=recent,
             stages=inputs.stages,
-            derive=derived.entries,
+            derive=partial(_derive, derived),
         )
         quiet = self._quiet()
         reader = RangeReader(self.pipeline.endpoints.kafka, group=f"{self.pipeline.name}.landing")
@@ -132,18 +135,14 @@ class _Composer:
     def _derived(self) -> DerivedTables:
         captured = {source.table for source in self.inputs.source.tables}
         last = self.inputs.ledger.last()
-        entries = last.derived if last else ()
-        return open_derived(self.pipeline.config, captured, entries, self._log_reader())
-
-    def _log_reader(self) -> LogReader:
-        config = self.pipeline.config
-        return LogReader(
-            rows=TopicRows(path=log_path(config)),
+        log = LoggedTables(
+            path=log_path(self.pipeline.config),
             prefix=self.pipeline.name,
-            placeholder=bootstrap.placeholder(self.pipeline),
+            placeholder=self.inputs.factory.placeholder,
             schemas_of=self.inputs.registry.schemas,
-            readings_of=Readings(readings_path(config)).of,
+            readings_of=Readings(readings_path(self.pipeline.config)).of,
         )
+        return open_derived(self.pipeline.config, captured, last.derived if last else (), log)
 
     def _quiet(self) -> QuietStream:
         return QuietStream(
@@ -257,6 +256,14 @@ class _Composer:
             readings=Readings(readings_path(self.pipeline.config)),
             lander=lander,
         )
+
+
+def _derive(
+    derived: DerivedTables, row: LedgerRow, rows: LogRows, after: Mapping[str, int]
+) -> tuple[DerivedEntry, ...]:
+    """Bring the derived tables to a cut, with the rows of the log that are in memory."""
+    recent = None if rows.events is None else Recent(events=rows.events, after=after)
+    return derived.entries(row, recent)
 
 
 def _rest(

@@ -61,6 +61,12 @@ def preview(config: Config, name: str, at: str | None, limit: int) -> tuple[Ledg
     with held(config.lake.path):
         row = published_row(config, at)
         definition = one_of(definitions(config, row), name)
+        if definition.history is not None:
+            raise CdcError(
+                ErrorKind.CONFIG,
+                f"{name} is a history, which follows from events and not from a query",
+                remedy="read what the job has kept: wal2lake sql",
+            )
         _refuse_late_rows(definition)
         with calculated(config, definition, row) as (database, query):
             return row, database.rows(f"{query} LIMIT {limit:d}")

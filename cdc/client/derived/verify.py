@@ -5,7 +5,7 @@ LSN is a published cut; nothing of wal2lake calculates or reads there.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Context, Decimal
@@ -27,9 +27,11 @@ from cdc.config import Config
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.inlined import beyond_sql, inlined
 from cdc.derive.engine.inputs import Input, columns, rows
+from cdc.derive.history.history import OWN, at_lsn
 from cdc.derive.late.shown import shown_by_source
 from cdc.derive.sql.collation import text_ordered
 from cdc.derive.step.judged import watermark_at
+from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.upkeep.held import held
 from cdc.source.server.connection import Connection, translated
@@ -102,6 +104,12 @@ def verify_by_source(
     return DerivedReport(cut=at.cut.cut, witness="source", tables=verdicts)
 
 
+def _kind(beyond: Definition) -> str:
+    if beyond.history is not None:
+        return "histories"
+    return "patterns" if beyond.fold is None else "folds"
+
+
 def _chosen(known: Mapping[TableId, Definition], names: Sequence[str]) -> list[Definition]:
     """Return the tables of these names; without any, all but those of late rows.
 
@@ -113,10 +121,9 @@ def _chosen(known: Mapping[TableId, Definition], names: Sequence[str]) -> list[D
 
 def _beyond(definition: Definition) -> str:
     """Return why the source cannot calculate a query that reads the definition's table."""
-    if definition.pattern is not None or definition.fold is not None:
-        kind = "patterns" if definition.fold is None else "folds"
-        return f"the source cannot calculate {kind}, as {definition.table} is"
-    return f"the source does not know which rows of {definition.table} are late"
+    if definition.late is not None or definition.late_rows is not None:
+        return f"the source does not know which rows of {definition.table} are late"
+    return f"the source cannot calculate {_kind(definition)}, as {definition.table} is"
 
 
 def _with_final(definition: Definition, row: LedgerRow, query: str) -> str:
@@ -143,7 +150,7 @@ def _compared(
         return DerivedVerdict(table=name, reason=warning(entry, row.cut))
     if entry.definition != definition.hash:
         return DerivedVerdict(table=name, reason="its definition has changed: run apply-config")
-    wanted, found = _counted(calculate(definition)), _counted(_stored(entry.path, entry.version))
+    wanted, found = _counted(calculate(definition)), _counted(_stored(row, definition, entry))
     return DerivedVerdict(
         table=name,
         rows=wanted.total(),
@@ -153,6 +160,10 @@ def _compared(
 
 
 def _locally(config: Config, row: LedgerRow, definition: Definition) -> Rows:
+    if definition.history is not None:
+        table = input_at(definition.inputs[0], row).open()
+        yield from _streamed(rows(table, columns(table)))
+        return
     with calculated(config, definition, row) as (database, query):
         yield from database.rows(query).to_pylist()
 
@@ -172,9 +183,17 @@ def _by_source(connection: Connection, query: str, definition: Definition) -> Ro
             yield dict(zip(definition.columns, row, strict=True))
 
 
-def _stored(path: str, version: int) -> Iterator[Mapping[str, Any]]:
-    table = Input(path, version).open()
-    for batch in rows(table, columns(table)):
+def _stored(row: LedgerRow, definition: Definition, entry: DerivedEntry) -> Rows:
+    """Return the stored rows; of a history those at the cut, which are the rows of its table."""
+    table = Input(entry.path, entry.version).open()
+    if definition.history is None:
+        return _streamed(rows(table, columns(table)))
+    names = [name for name in columns(table) if name not in OWN]
+    return _streamed(rows(table, names, f"WHERE {at_lsn(row.epoch, row.lsn)}"))
+
+
+def _streamed(batches: pa.RecordBatchReader) -> Rows:
+    for batch in batches:
         yield from pa.RecordBatch.to_pylist(batch)
 
 

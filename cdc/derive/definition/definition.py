@@ -6,6 +6,7 @@ from typing import Literal
 from sqlglot import exp
 
 from cdc.derive.fold.fold import Fold
+from cdc.derive.history.history import History
 from cdc.derive.late.rule import LateRule
 from cdc.derive.pattern.pattern import Pattern
 from cdc.derive.sql.problem import Place
@@ -34,6 +35,7 @@ class Definition:
     fold: Fold | None = None  # whose states or faults ``duckdb`` reads
     late: LateRule | None = None  # which rows are late, and which windows are final
     late_rows: LateRule | None = None  # of the table that has the late rows, which has no query
+    history: History | None = None  # of its only input; ``duckdb`` says its columns alone
     places: tuple[Place, ...] = field(default=(), compare=False)  # of the first use of each input
 
     def reads(self, table: TableId) -> bool:

@@ -11,6 +11,7 @@ from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.file_names import FOLD, QUERY, tables_of
 from cdc.derive.definition.fold_definition import fold_definitions
 from cdc.derive.definition.front_matter import FrontMatter, front_matter, key_problems
+from cdc.derive.definition.history_definition import history_definition
 from cdc.derive.definition.late_definition import with_late
 from cdc.derive.definition.pattern_definition import pattern_definition
 from cdc.derive.sql import printing
@@ -85,8 +86,9 @@ def _read_query(file: str, name: str, text: str) -> Read:
     (table,) = tables
     front, problems = front_matter(file, text)
     report = Reporter(file, text)
-    if front.kind == "pattern":
-        definition, wrong = pattern_definition(report, table, front, text)
+    if front.kind != "view":
+        read = pattern_definition if front.kind == "pattern" else history_definition
+        definition, wrong = read(report, table, front, text)
         problems = sorted([*problems, *wrong])
         return ([] if problems or definition is None else [definition]), problems
     query, unread = statement(report, text)

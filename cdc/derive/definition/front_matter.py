@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Annotated, Final, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from cdc.derive.definition.definition import Refresh
@@ -20,6 +20,8 @@ PARTITION_ROWS: Final = 100_000
 MOST_PARTITION_ROWS: Final = 1_000_000
 _OF_PATTERNS: Final = ("within", "max_partition_rows")
 _OF_VIEWS: Final = ("late", "emit")
+_OF_HISTORIES: Final = ("table", "track")
+_TABLE: Final = re.compile(r"[^.]+\.[^.]+")
 _CHANGES: Final = "read the changes of any table with wal2lake changes, or cdc.changes"
 _COMMENT: Final = re.compile(
     r"\s*/\*[ \t]*---[ \t]*\n(?P<yaml>.*?)^[ \t]*---\s*\*/", re.DOTALL | re.MULTILINE
@@ -35,11 +37,20 @@ class FrontMatter(BaseModel):
     doc: str = ""
     refresh: Refresh = "incremental"
     key: list[str] = Field(default=[], min_length=1)
-    kind: Literal["view", "pattern"] = "view"
+    kind: Literal["view", "pattern", "history"] = "view"
     late: LateMatter | None = None
     emit: Emit = "updates"
+    table: str | None = None
+    track: list[str] = Field(default=[], min_length=1)
     within: Annotated[str, AfterValidator(is_duration)] | None = None
     max_partition_rows: int | None = Field(default=None, ge=1, le=MOST_PARTITION_ROWS)
+
+    @field_validator("table")
+    @classmethod
+    def _is_table(cls, text: str | None) -> str | None:
+        if text is not None and not _TABLE.fullmatch(text):
+            raise ValueError("write schema.table: shop.customers")
+        return text
 
     @property
     def bounds(self) -> Bounds:
@@ -87,10 +98,11 @@ def _checked(place: _Place, node: yaml.Node, raw: object) -> tuple[FrontMatter, 
     try:
         front = FrontMatter.model_validate(raw)
     except ValidationError as error:
-        is_pattern = isinstance(raw, dict) and raw.get("kind") == "pattern"
-        front = FrontMatter(kind="pattern" if is_pattern else "view")
+        kind = raw.get("kind") if isinstance(raw, dict) else None
+        front = FrontMatter(kind=kind if kind in {"pattern", "history"} else "view")
         return front, [_explain(place, node, each) for each in error.errors()]
-    return front, [*_of_patterns(place, node, front), *_of_views(place, node, front)]
+    of_kinds = (_of_patterns, _of_histories, _of_views)
+    return front, [problem for of in of_kinds for problem in of(place, node, front)]
 
 
 def _of_patterns(place: _Place, node: yaml.MappingNode, front: FrontMatter) -> Iterator[Problem]:
@@ -110,14 +122,37 @@ def _of_patterns(place: _Place, node: yaml.MappingNode, front: FrontMatter) -> I
 def _of_views(place: _Place, node: yaml.MappingNode, front: FrontMatter) -> Iterator[Problem]:
     """Yield the problems of the keys that only queries with windows have."""
     given = [name for name in _OF_VIEWS if name in front.model_fields_set]
-    for name in given if front.kind == "pattern" else ():
+    kinds = "histories" if front.kind == "history" else "patterns"
+    for name in given if front.kind != "view" else ():
         mark = _mark(node, name)
-        yield place.problem(mark.line, mark.column, f"{name} is no key of patterns", "remove it")
-    if front.kind != "pattern" and front.emit == "final" and front.late is None:
+        yield place.problem(mark.line, mark.column, f"{name} is no key of {kinds}", "remove it")
+    if front.kind == "view" and front.emit == "final" and front.late is None:
         mark = _mark(node, "emit")
         what = "emit: final without late: no window would ever be final"
         remedy = "write late: {column: ts, allowed: 10 minutes, policy: aside}"
         yield place.problem(mark.line, mark.column, what, remedy)
+
+
+def _of_histories(place: _Place, node: yaml.MappingNode, front: FrontMatter) -> Iterator[Problem]:
+    """Yield the problems of the keys that histories have, need, or cannot have."""
+    is_history = front.kind == "history"
+    if is_history and front.table is None:
+        mark = _mark(node, "kind")
+        remedy = "write table: shop.customers"
+        yield place.problem(mark.line, mark.column, "a history is of a table", remedy)
+    wrong = ("key", "refresh") if is_history else _OF_HISTORIES
+    what = "{} is no key of histories" if is_history else "{} is a key of histories only"
+    remedy = "remove it" if is_history else "remove it, or write kind: history"
+    for name in wrong:
+        if name in front.model_fields_set:
+            mark = _mark(node, name)
+            yield place.problem(mark.line, mark.column, what.format(name), remedy)
+
+
+def behind_front_matter(text: str) -> int:
+    """Return where the front matter of a text ends; 0 if it has none."""
+    found = _COMMENT.match(text)
+    return 0 if found is None else found.end()
 
 
 def _not_closed(file: str, text: str) -> list[Problem]:

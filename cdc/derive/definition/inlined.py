@@ -20,13 +20,14 @@ def inlined(definition: Definition, known: Mapping[TableId, Definition]) -> str:
 
 
 def beyond_sql(definition: Definition, known: Mapping[TableId, Definition]) -> Definition | None:
-    """Return the pattern, fold or table with late rows for which the query cannot be written.
+    """Return the definition that the query is or reads, and for which it cannot be written.
 
-    It is the definition itself, or one that it reads. That some rows are final can be written, for
-    the table whose rows they are.
+    That is no query, or has late rows. That some rows are final can be written, for the table whose
+    rows they are.
     """
     late = definition.late
-    if definition.pattern or definition.fold or definition.late_rows:
+    kinds = (definition.pattern, definition.fold, definition.history, definition.late_rows)
+    if any(kind is not None for kind in kinds):
         return definition
     if late is not None and late.policy == "aside":
         return definition

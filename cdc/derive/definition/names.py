@@ -16,6 +16,7 @@ def unknown_inputs(
     problems = [_taken(each) for each in definitions if each.table in captured]
     for each in definitions:
         problems.extend(_unknown(each, known))
+        problems.extend(_without_log(each, known - set(captured)))
     return sorted(problems)
 
 
@@ -33,6 +34,13 @@ def late_problems(definitions: Sequence[Definition]) -> list[Problem]:
 def _taken(definition: Definition) -> Problem:
     what = f"{definition.table} is a captured table"
     return Problem(definition.file, 1, 1, what, "give the file another name")
+
+
+def _without_log(definition: Definition, derived: Collection[TableId]) -> Iterator[Problem]:
+    """Yield a problem for the history of a table that has no events."""
+    if definition.history is not None and definition.inputs[0] in derived:
+        what = f"{definition.inputs[0]} is a derived table, and a history is of a captured one"
+        yield Problem(definition.file, 1, 1, what, "name a captured table")
 
 
 def _unknown(definition: Definition, known: Collection[TableId]) -> Iterator[Problem]:

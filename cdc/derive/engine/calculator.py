@@ -59,6 +59,13 @@ class Calculator:
         """Insert rows of the same columns into a table that was created."""
         self._given(f"INSERT INTO {name} BY NAME SELECT * FROM {_GIVEN}", rows)  # noqa: S608
 
+    def add_where(
+        self, name: str, rows: pa.RecordBatchReader | pa.Table, given: str, condition: str
+    ) -> None:
+        """Insert the rows that meet a condition, in which they are called ``given``."""
+        chosen = f"SELECT {given}.* FROM {_GIVEN} AS {given} WHERE {condition}"  # noqa: S608
+        self._given(f"INSERT INTO {name} BY NAME {chosen}", rows)
+
     def _given(self, statement: str, rows: pa.RecordBatchReader | pa.Table) -> None:
         self.connection.register(_GIVEN, rows)
         self._execute(statement)

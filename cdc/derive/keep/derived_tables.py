@@ -9,17 +9,17 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final, Protocol
 
 import structlog
 
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.inputs import Input, key_of
+from cdc.derive.engine.inputs import Input
+from cdc.derive.keep.histories import Histories
 from cdc.derive.keep.inputs_at import Inputs, inputs_at
-from cdc.derive.late.rule import LateRule
-from cdc.derive.late_rows.bringing import LateBringing
+from cdc.derive.keep.late_tables import LateTables
 from cdc.derive.late_rows.input_log import InputLog
+from cdc.derive.log.topic_rows import Recent
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
 from cdc.derive.step.resident import ResidentTables
@@ -65,23 +65,27 @@ class DerivedTables:
         pauses: Requests,
         seconds: float,
         log: InputLog | None = None,
+        histories: Histories | None = None,
     ) -> None:
         """Keep tables in the order of the definitions, in which each comes after its inputs.
 
         ``last`` are the entries of the newest cut, and ``refused`` those of definitions that are
         not valid. ``digests`` tell one set of definitions from another. ``rebuilds`` are the tables
         to calculate anew, ``pauses`` those to leave where they are. A cut waits for so many
-        ``seconds``. ``log`` says which rows are late, where a definition asks for it.
+        ``seconds``. ``histories`` brings those there, and ``log`` says which rows are late, where
+        the log can be read.
         """
         self._definitions = list(definitions)
         self._path_of, self._limits, self._seconds = path_of, limits, seconds
         self._refused = tuple(refused)
         self.digests = digests or {}
-        self._rebuilds, self._pauses, self._log = rebuilds, pauses, log
+        self._rebuilds, self._pauses, self._late = rebuilds, pauses, LateTables(log)
         names = {str(definition.table) for definition in self._definitions}
         self._entries = {entry.table: entry for entry in last if entry.table in names}
         self._tried: dict[TableId, _Try] = {}
         self._resident = ResidentTables(limits.memory_mb, limits.scratch)
+        self._histories = histories
+        self._recent: Recent | None = None  # for the thread of the work
         self._work: Future[None] | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="derive")
 
@@ -90,20 +94,23 @@ class DerivedTables:
         self._pool.shutdown(cancel_futures=True)
         self._resident.close()
 
-    def entries(self, row: LedgerRow) -> tuple[DerivedEntry, ...]:
-        """Bring the tables to the cut of ``row``, within the budget, and return all entries."""
+    def entries(self, row: LedgerRow, recent: Recent | None = None) -> tuple[DerivedEntry, ...]:
+        """Bring the tables to the cut of ``row``, within the budget, and return all entries.
+
+        ``recent`` are the rows of the log that are in memory.
+        """
         if self._definitions:
-            self._begin(row, time.monotonic() + self._seconds)
+            self._begin(row, recent, time.monotonic() + self._seconds)
         found = (self._entry(definition, row.cut) for definition in self._definitions)
         return (*found, *self._refused)
 
-    def _begin(self, row: LedgerRow, until: float) -> None:
+    def _begin(self, row: LedgerRow, recent: Recent | None, until: float) -> None:
         if self._work is not None:
             wait([self._work], max(until - time.monotonic(), 0))
             if not self._work.done():
                 return  # it is still at an earlier cut
             self._work.result()
-        self._work = self._pool.submit(self._bring_all, row)
+        self._work = self._pool.submit(self._bring_all, row, recent)
         wait([self._work], max(until - time.monotonic(), 0))
 
     def _entry(self, definition: Definition, cut: int) -> DerivedEntry:
@@ -123,7 +130,8 @@ class DerivedTables:
             state=TableState.BUILDING.value,
         )
 
-    def _bring_all(self, row: LedgerRow) -> None:
+    def _bring_all(self, row: LedgerRow, recent: Recent | None) -> None:
+        self._recent = recent
         for definition in self._definitions:
             name = str(definition.table)
             self._entries[name] = self._brought(definition, row)
@@ -141,6 +149,8 @@ class DerivedTables:
         follows_log = definition.late_rows is not None
         if tried is None or tried.inputs != inputs.at or anew or follows_log:
             before, tried = self._calculated(definition, inputs, row, before, anew=anew)
+        elif definition.history is not None and self._histories is not None:
+            self._histories.passed(definition, row)
         if tried.failure:
             return replace(before, state=TableState.STOPPED.value, reason=tried.failure)
         state = TableState.DEGRADED if inputs.flagged else TableState.STREAMING
@@ -187,17 +197,29 @@ class DerivedTables:
         mark = Mark(
             definition=definition.hash, cut=row.cut, epoch=row.epoch, lsn=row.lsn, inputs=versions
         )
-        path = self._path_of(definition.table)
         if definition.late_rows is not None:
-            return self._late_rows(definition.late_rows, inputs, row, mark, again=anew)
-        step = Bringing(
-            definition=definition,
-            inputs=inputs.at,
-            path=path,
-            mark=mark,
-            limits=self._limits,
-            resident=self._resident,
-        ).bring(since=since, anew=anew)
+            path = self._path_of(definition.table)
+            return self._late.bring(
+                definition.late_rows,
+                inputs.at,
+                row,
+                self._recent,
+                path=path,
+                mark=mark,
+                limits=self._limits,
+                again=anew,
+            )
+        if definition.history is not None:
+            step = self._history_step(definition, row, mark, anew=anew)
+        else:
+            step = Bringing(
+                definition=definition,
+                inputs=inputs.at,
+                path=self._path_of(definition.table),
+                mark=mark,
+                limits=self._limits,
+                resident=self._resident,
+            ).bring(since=since, anew=anew)
         logger.info(
             "derived",
             table=str(definition.table),
@@ -210,22 +232,20 @@ class DerivedTables:
         )
         return step
 
-    def _late_rows(
-        self, rule: LateRule, inputs: Inputs, row: LedgerRow, mark: Mark, *, again: bool
+    def _history_step(
+        self, definition: Definition, row: LedgerRow, mark: Mark, *, anew: bool
     ) -> Step:
-        if self._log is None:
-            raise CdcError(ErrorKind.TABLE_STOPPED, "nothing reads the log here")
-        step = LateBringing(
-            rule=rule,
-            key=key_of(inputs.at[rule.table].open()),
-            path=self._path_of(rule.rows),
+        if self._histories is None:
+            raise CdcError(ErrorKind.INTERNAL, "nobody reads the log for histories")
+        return self._histories.bring(
+            definition,
+            row,
+            self._recent,
+            path=self._path_of(definition.table),
             mark=mark,
             limits=self._limits,
-            read=partial(self._log.read, rule, row=row),
-        ).bring(again=again)
-        if step.added:
-            logger.info("late rows", table=str(rule.rows), cut=row.cut, added=step.added)
-        return step
+            anew=anew,
+        )
 
     def _after(self, step: Step, definition: Definition) -> DerivedEntry:
         entry = self._none_yet(definition)

@@ -12,6 +12,8 @@ from cdc.tables import TableId, TableState
 
 _EQUAL: Final = TableState.STREAMING.value
 _EMPTY: Final = frozenset({TableState.SNAPSHOTTING.value, TableState.BUILDING.value})
+_FOLLOWS: Final = frozenset({_EQUAL, TableState.DEGRADED.value})
+"""States of a captured table that has all events up to its offset; others are behind it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,8 @@ def inputs_at(
         if entry is None or entry.version < 0 or entry.state in _EMPTY:
             missing.append(f"its input {table} has no rows yet")
             continue
+        if definition.history is not None and entry.state not in _FOLLOWS:
+            missing.append(f"its input {table} is {entry.state}")
         if isinstance(entry, DerivedEntry) and entry.at_cut != row.cut:
             missing.append(f"its input {table} is at cut {entry.at_cut}")
         if entry.state != _EQUAL:

@@ -7,8 +7,8 @@ from functools import partial
 from cdc.config import Config
 from cdc.derive.definition.declared import Declared, declared
 from cdc.derive.keep.derived_tables import DerivedTables
+from cdc.derive.keep.histories import Histories, LoggedTables
 from cdc.derive.late_rows.captured_log import CapturedLog
-from cdc.derive.log.log_reader import LogReader
 from cdc.derive.step.limits import Limits
 from cdc.lake.layout import table_path
 from cdc.lake.records.derived_entry import DerivedEntry
@@ -20,11 +20,12 @@ def open_derived(
     config: Config,
     captured: Collection[TableId],
     last: Iterable[DerivedEntry],
-    log: LogReader | None = None,
+    log: LoggedTables | None = None,
 ) -> DerivedTables:
     """Return the derived tables; ``last`` are their entries in the newest cut.
 
-    ``log`` reads the log of the captured tables, for definitions that ask which rows are late.
+    ``log`` is what histories are made of, and what says which rows are late; without it they stop.
+
     A definition that is not valid stops its table alone, with the problem as the reason.
     """
     found, before = declared(config.derived.path, captured), {entry.table: entry for entry in last}
@@ -41,7 +42,8 @@ def open_derived(
         rebuilds=rebuilds(config.state_dir),
         pauses=pauses(config.state_dir),
         seconds=config.derived.seconds,
-        log=None if log is None else CapturedLog(log),
+        histories=None if log is None else Histories(log),
+        log=None if log is None else CapturedLog(log.reader),
     )
 
 

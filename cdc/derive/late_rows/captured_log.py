@@ -1,6 +1,6 @@
 """Reads transactions for late rows from the log of the captured tables."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from cdc.derive.late_rows.input_log import LogSlice
 from cdc.derive.late_rows.input_log import Place as Facts
 from cdc.derive.log.event import Place
 from cdc.derive.log.log_reader import LogReader
+from cdc.derive.log.topic_rows import Recent
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.table.store import read_schema
@@ -24,13 +25,26 @@ from cdc.lake.table.store import read_schema
 class CapturedLog:
     """The log as a reader of it gives it; an ``InputLog``."""
 
-    reader: LogReader
+    reader_of: Callable[[Recent | None], LogReader]
 
-    def read(self, rule: LateRule, after: Facts, row: LedgerRow) -> LogSlice:
+    def read(
+        self, rule: LateRule, after: Facts, row: LedgerRow, recent: Recent | None = None
+    ) -> LogSlice:
         """Return the transactions beyond a place, up to a cut.
 
         Without a place they begin with the log: at the image before which it was given up, if any.
         """
+        return _Reading(self.reader_of(recent)).read(rule, after, row)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One reading of the log."""
+
+    reader: LogReader
+
+    def read(self, rule: LateRule, after: Facts, row: LedgerRow) -> LogSlice:
+        """Return what ``CapturedLog.read`` does."""
         entry = row.entry(str(rule.table))
         schema = None if entry is None else read_schema(entry.path, rule.table, entry.version)
         if entry is None or schema is None:

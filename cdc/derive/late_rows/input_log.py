@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from cdc.derive.late.rule import LateRule
 from cdc.derive.late.watermark import Transaction
+from cdc.derive.log.topic_rows import Recent
 from cdc.lake.records.ledger import LedgerRow
 
 Place = Mapping[str, int]
@@ -27,8 +28,11 @@ class LogSlice:
 class InputLog(Protocol):
     """Reads the log of the captured tables."""
 
-    def read(self, rule: LateRule, after: Place, row: LedgerRow) -> LogSlice:
+    def read(
+        self, rule: LateRule, after: Place, row: LedgerRow, recent: Recent | None = None
+    ) -> LogSlice:
         """Return the transactions of all tables up to a cut, with the events of the rule's table.
 
+        ``recent`` is what of the log is in memory, if anything.
         Raises TABLE_STOPPED where the log cannot say what they are.
         """

@@ -109,6 +109,8 @@ class LogReader:
 
     def _readings(self, schema: TableSchema, after: Place, upto: Place) -> list[Reading]:
         """Return the readings that the table got between two places; an image is none."""
+        if after.reading == upto.reading:
+            return []
         return [
             reading
             for reading in self.readings_of(str(schema.table))

@@ -15,6 +15,8 @@ def definition_scope(
     definition: Definition, columns: Mapping[TableId, Sequence[str]]
 ) -> Scope | Whole:
     """Return the scope of a definition over tables with these columns."""
+    if definition.history is not None:
+        return Whole("it is kept by the events of its table")
     if definition.refresh == "full":
         return Whole("its definition says refresh: full")
     if definition.pattern is not None:

@@ -31,6 +31,8 @@ class Mark:
     columns: Mapping[str, str] = field(default_factory=dict)  # name -> type in DuckDB's words
     cost: Mapping[str, Any] = field(default_factory=dict)  # of the step: the facts of a Cost
     late: Mapping[str, Any] = field(default_factory=dict)  # of a table of late rows: its LateState
+    log: Mapping[str, Any] = field(default_factory=dict)
+    """Of a history: how far it has the log, and since when (cdc/derive/history/reach.py)."""
 
     def properties(self) -> CommitProperties:
         """Return the mark as properties of a commit."""
@@ -66,6 +68,16 @@ def origin(table: DeltaTable, definition: str) -> Origin | None:
     versions = {TableId.parse(name): version for name, version in facts["inputs"].items()}
     ids = {TableId.parse(name): one for name, one in facts.get("ids", {}).items()}
     return Origin(inputs=versions, ids=ids, columns=facts["columns"])
+
+
+def log_facts(table: DeltaTable) -> dict[str, Any]:
+    """Return the reach of a history; nothing if the table is none, or somebody else's."""
+    return dict(mark_facts(table).get("log", {}))
+
+
+def is_of_definition(table: DeltaTable, mark: Mark) -> bool:
+    """Return whether the table's rows are of the mark's definition."""
+    return mark_facts(table).get("definition") == mark.definition
 
 
 def is_derived(table: DeltaTable) -> bool:

@@ -16,6 +16,7 @@ from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.derive.late.rule import LateRule
 from cdc.derive.late.watermark import Event, Row, Transaction
 from cdc.derive.late_rows.input_log import LogSlice, Place
+from cdc.derive.log.topic_rows import Recent
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.table.positions import KEY_PROPERTY
@@ -84,8 +85,10 @@ class Log:
     upto: int = 0
     given_up: int = 0  # so many of the first are no longer there
 
-    def read(self, rule: LateRule, after: Place, row: LedgerRow) -> LogSlice:
-        assert (rule.table, row.tables[0].table) == (TABLE, str(TABLE))
+    def read(
+        self, rule: LateRule, after: Place, row: LedgerRow, recent: Recent | None = None
+    ) -> LogSlice:
+        assert (rule.table, row.tables[0].table, recent) == (TABLE, str(TABLE), None)
         begin = max(after.get("transactions", 0), self.given_up)
         return LogSlice(
             begun=self._place(begin),

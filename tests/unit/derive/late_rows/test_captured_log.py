@@ -123,7 +123,8 @@ class Logged:
     def log(self, begin: int = 0) -> CapturedLog:
         """Return the log of all records but the first."""
         landed(self.folder / "log", self.source.records[begin:])
-        return CapturedLog(reader(TopicRows(path=str(self.folder / "log")), self.readings))
+        found = reader(TopicRows(path=str(self.folder / "log")), self.readings)
+        return CapturedLog(lambda _: found)
 
 
 def did(source: LoggedSource) -> list[tuple[int, list[tuple[Any, ...]]]]:

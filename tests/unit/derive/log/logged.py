@@ -80,6 +80,11 @@ class LoggedSource(Source):
             self.markers += 1
         self.txid, self.lsn, self.events_of_it = self.txid + 1, self.lsn + 100, 0
 
+    def insert(self, key: int, n: int, value: int | None, op: str = "c") -> None:
+        """Rows of a snapshot come before all others."""
+        is_read = op == "r" and all(one.op == "r" for one in self.happened)
+        super().insert(key, n, value, op="r" if is_read else "c")
+
     @property
     def place(self) -> Place:
         """Everything so far."""

@@ -1,0 +1,137 @@
+"""Brings a history to a cut: takes the events and readings of its table up to there."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+
+from deltalake import DeltaTable
+
+from cdc.apply.local.not_local import NotLocalError
+from cdc.derive.definition.definition import Definition
+from cdc.derive.engine.calculator import calculator
+from cdc.derive.engine.inputs import row_count
+from cdc.derive.history.history import OWN, History
+from cdc.derive.history.reach import Kept, Reach, first_place, same_place
+from cdc.derive.history.store import LOADED, VERSIONS, VersionStore
+from cdc.derive.history.taking import Taking
+from cdc.derive.log.event import Place
+from cdc.derive.log.log_reader import LogReader
+from cdc.derive.step.commit import commit
+from cdc.derive.step.difference import difference
+from cdc.derive.step.limits import Cost, Limits
+from cdc.derive.step.mark import Mark, is_of_definition, log_facts
+from cdc.derive.step.step import Step
+from cdc.derive.step.upkeep import keep_small
+from cdc.errors import CdcError, ErrorKind
+from cdc.events.schema import TableSchema
+from cdc.lake.records.readings import Reading
+from cdc.lake.table.positions import open_table
+from cdc.tables import TableMode
+
+
+@dataclass(kw_only=True)
+class HistoryStep:
+    """One step of a history; ``schema`` is its table's at the cut, ``path`` where it is itself.
+
+    ``upto`` is how far the table has the log at the cut of ``mark``.
+    """
+
+    definition: Definition
+    schema: TableSchema
+    path: str
+    mark: Mark
+    upto: Place
+    log: LogReader
+    kept: Callable[[], Kept]
+    limits: Limits
+
+    def bring(self, *, since: Reach | None = None, anew: bool = False) -> tuple[Step, Reach]:
+        """Take what the table got, in one commit; there is none if no version changes.
+
+        ``since`` is how far the history is known to be, perhaps further than its mark says. With
+        ``anew`` all of it is made from the log and the readings. Returns how far it is then. Raises
+        TABLE_STOPPED for a table that cannot have a history or has other columns now, and CONFLICT
+        where a history that is made anew would be less than it was.
+        """
+        self._began = time.monotonic()
+        _refuse_unfit(self.schema, self._history)
+        table = open_table(self.path)
+        facts = {} if table is None else log_facts(table)
+        if table is not None and facts and not anew and is_of_definition(table, self.mark):
+            return self._taken(table, since or Reach.of(facts), None)
+        if facts:
+            place, begun = same_place(self.definition.table, Reach.of(facts), self.kept())
+        else:
+            place, begun = first_place(self.upto, self.kept())
+        number = 0 if begun is None else begun.number
+        nothing = Reach(begun=number, since=place, since_lsn=None, upto=place, lsn=None)
+        return self._taken(None, nothing, begun)
+
+    @property
+    def _history(self) -> History:
+        assert self.definition.history is not None  # noqa: S101 - this is a step of one
+        return self.definition.history
+
+    def _taken(
+        self, table: DeltaTable | None, reach: Reach, begun: Reading | None
+    ) -> tuple[Step, Reach]:
+        """Take the readings and events; ``begun`` comes before all others."""
+        with calculator(self.limits.memory_mb, self.limits.scratch) as database:
+            store = VersionStore(database=database, schema=self.schema, stored=table)
+            taking = Taking(store, self._history.track, reach)
+            try:
+                if begun is not None:
+                    taking.take(begun)
+                for some in self.log.slice(self.schema, reach.upto, self.upto, store):
+                    taking.take(some)
+            except NotLocalError as error:
+                what = f"the history of {self.schema.table} cannot be kept: {error}"
+                raise CdcError(ErrorKind.TABLE_STOPPED, what) from None
+            now = taking.reached(self.upto, self.mark.lsn)
+            return self._committed(store, table, now), now
+
+    def _committed(self, store: VersionStore, table: DeltaTable | None, reach: Reach) -> Step:
+        query = f"SELECT {store.columns} FROM {VERSIONS}"  # noqa: S608 - our names
+        outputs = store.database.outputs(query)
+        mark = replace(self.mark, columns={output.name: output.type for output in outputs})
+        if table is not None and not mark.is_of(table):
+            raise _other_columns(self.schema)
+        found = difference(store.database, query, outputs, (), LOADED)
+        seconds = round(time.monotonic() - self._began, 3)
+        why = "it is built" if table is None else ""
+        cost = Cost(mode="log", why=why, changed=found.added + found.removed, seconds=seconds)
+        version = -1 if table is None else table.version()
+        rows = found.added - found.removed + (0 if table is None else row_count(table))
+        if table is None or len(found.changes):
+            mark = replace(mark, log=reach.facts(), cost=asdict(cost))
+            commit(self.path, table, found, mark, self.limits.kept_hours)
+            version = keep_small(self.path, mark.properties(), self.limits.kept_hours)
+        return Step(version=version, rows=rows, added=found.added, removed=found.removed, cost=cost)
+
+
+def _refuse_unfit(schema: TableSchema, history: History) -> None:
+    """Raise TABLE_STOPPED for a table that a history cannot be kept of."""
+    if schema.mode is not TableMode.KEYED:
+        raise CdcError(
+            ErrorKind.TABLE_STOPPED,
+            f"{schema.table} has no key, by which versions of a row are told from other rows",
+            remedy="give it a primary key in the source",
+        )
+    taken = sorted(OWN.keys() & set(schema.names))
+    unknown = sorted(set(history.track) - set(schema.names))
+    if taken or unknown:
+        what = f"has a column {taken[0]} of its own" if taken else f"has no column {unknown[0]}"
+        raise CdcError(
+            ErrorKind.TABLE_STOPPED,
+            f"{schema.table} {what}",
+            remedy="rename it in the source" if taken else "correct track in the definition",
+        )
+
+
+def _other_columns(schema: TableSchema) -> CdcError:
+    return CdcError(
+        ErrorKind.TABLE_STOPPED,
+        f"the columns of {schema.table} are not those that its history has",
+        remedy="give the definition another name: the new history begins where the log allows it, "
+        "and the old one stays as it is",
+    )

@@ -1,0 +1,79 @@
+"""Takes events and readings into the versions of a history, one after the other."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cdc.derive.history.history import EPOCH
+from cdc.derive.history.reach import Reach
+from cdc.derive.history.reading import take_reading
+from cdc.derive.history.store import VersionStore, end
+from cdc.derive.history.versions import Moment, Versions, moment_of, parted
+from cdc.derive.log.event import Place, RowEvent
+from cdc.lake.records.readings import Reading
+
+
+class Taking:
+    """One step's taking; afterwards the store has the versions."""
+
+    def __init__(self, store: VersionStore, track: tuple[str, ...], reach: Reach) -> None:
+        """Begin behind ``reach``, which ``store`` is at."""
+        self._store, self._track, self._reach = store, track, reach
+        names = store.schema.names
+        self._numbers = [number for number, name in enumerate(names) if name in (track or names)]
+        self._epoch = reach.upto.epoch
+        self._last = Moment(reach.lsn or 0)
+        self._since = reach.since_lsn
+        self._is_unsure = False  # whether events without an END came last
+
+    def take(self, some: Sequence[RowEvent] | Reading) -> None:
+        """Go on by a reading, or by some events."""
+        if isinstance(some, Reading):
+            self._read(some)
+            return
+        for events in parted(some):
+            if events[0].op == "t" and events[0].reason is None:
+                self._last = moment_of(events[0], self._last)
+                self._store.end_all(self._last, self._epoch)
+            else:
+                self._apply(events)
+            self._note_since(events)
+
+    def reached(self, upto: Place, lsn: int | None) -> Reach:
+        """Return how far the history is, at a cut of this LSN."""
+        since = lsn if self._since is None or self._is_unsure else self._since
+        return replace(self._reach, since_lsn=since, upto=upto, lsn=lsn)
+
+    def _read(self, reading: Reading) -> None:
+        epoch = reading.position.epoch
+        if epoch != self._epoch:
+            # LSNs of two epochs cannot be compared: no version reaches from one into the other.
+            last = Moment(self._last.lsn + 1)
+            self._store.load_all()
+            end(self._store.database, f"v.{EPOCH} = {self._epoch:d}", last, self._epoch)
+            self._epoch = epoch
+        take_reading(self._store, reading, self._track)
+        self._last = Moment(reading.lsn)
+        self._since = reading.lsn if self._since is None else self._since
+
+    def _apply(self, events: Sequence[RowEvent]) -> None:
+        keys = {event.key for event in events if event.key is not None}
+        ended = self._store.of(keys, self._last)
+        versions = Versions(
+            tracked=self._numbers,
+            epoch=self._epoch,
+            last=self._last,
+            current=self._store.of(keys, None),
+            ended=ended,
+        )
+        for event in events:
+            versions.take(event)
+        self._store.replace(versions.all(), self._last)
+        self._last = versions.last
+
+    def _note_since(self, events: Sequence[RowEvent]) -> None:
+        """Remember the first LSN from which on all versions have their own."""
+        for event in events:
+            if event.lsn is None:
+                self._is_unsure = True
+            elif self._is_unsure or self._since is None:
+                self._since, self._is_unsure = event.lsn, False

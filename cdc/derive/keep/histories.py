@@ -1,0 +1,117 @@
+"""Brings histories to the cuts of a running job, from its log and its readings."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from cdc.derive.definition.definition import Definition
+from cdc.derive.history.bringing import HistoryStep
+from cdc.derive.history.reach import Kept, Reach
+from cdc.derive.log.event import Place
+from cdc.derive.log.log_reader import LogReader
+from cdc.derive.log.topic_rows import Recent, TopicRows
+from cdc.derive.step.limits import Limits
+from cdc.derive.step.mark import Mark
+from cdc.derive.step.step import Step
+from cdc.errors import CdcError, ErrorKind
+from cdc.kafka.registry_client import SchemaLookup
+from cdc.lake.records.ledger import LedgerRow, TableEntry
+from cdc.lake.records.readings import Reading, readings_at
+from cdc.lake.table import store
+from cdc.lake.table.positions import NOTHING, landed_position
+from cdc.tables import TableId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedTables:
+    """What is known of the log of captured tables.
+
+    ``prefix`` is that of the topics' names; ``placeholder`` is what the connector sends for a large
+    value that did not change; ``readings_of`` returns those of a table, oldest first.
+    """
+
+    path: str
+    prefix: str
+    placeholder: str
+    schemas_of: SchemaLookup
+    readings_of: Callable[[str], Sequence[Reading]]
+
+    def reader(self, recent: Recent | None) -> LogReader:
+        """Return what reads the log; ``recent`` is what of it is in memory."""
+        return LogReader(
+            rows=TopicRows(path=self.path, recent=recent),
+            prefix=self.prefix,
+            placeholder=self.placeholder,
+            schemas_of=self.schemas_of,
+            readings_of=self.readings_of,
+        )
+
+
+class Histories:
+    """The histories of a job; only the thread that derives calls it."""
+
+    def __init__(self, log: LoggedTables) -> None:
+        self._log = log
+        self._reached: dict[TableId, Reach] = {}
+
+    def bring(
+        self,
+        definition: Definition,
+        row: LedgerRow,
+        recent: Recent | None,
+        *,
+        path: str,
+        mark: Mark,
+        limits: Limits,
+        anew: bool,
+    ) -> Step:
+        """Bring a history to the cut of ``row``; ``recent`` is what of the log is in memory."""
+        (table,) = definition.inputs
+        entry = _entry(row, table)
+        schema = store.read_schema(entry.path, table, entry.version)
+        assert schema is not None  # noqa: S101 - the cut names its version
+        step, reach = HistoryStep(
+            definition=definition,
+            schema=schema,
+            path=path,
+            mark=mark,
+            upto=_place(row, entry),
+            log=self._log.reader(recent),
+            kept=partial(self._kept, row, table),
+            limits=limits,
+        ).bring(since=self._reached.pop(definition.table, None), anew=anew)
+        self._reached[definition.table] = reach
+        return step
+
+    def passed(self, definition: Definition, row: LedgerRow) -> None:
+        """Note that the table has no other rows at the cut, so that the log is not searched."""
+        reach = self._reached.get(definition.table)
+        if reach is not None:
+            upto = _place(row, _entry(row, definition.inputs[0]))
+            self._reached[definition.table] = replace(reach, upto=upto, lsn=row.lsn)
+
+    def _kept(self, row: LedgerRow, table: TableId) -> Kept:
+        landed = landed_position(self._log.path)
+        expired = {} if landed is None else landed.expired
+        topic, markers = table.topic(self._log.prefix), f"{self._log.prefix}.transaction"
+        return Kept(
+            offset=expired.get(topic, NOTHING)[1],
+            marker_offset=expired.get(markers, NOTHING)[1],
+            readings=readings_at(self._log.readings_of(str(table)), row, str(table)),
+        )
+
+
+def _entry(row: LedgerRow, table: TableId) -> TableEntry:
+    entry = row.entry(str(table))
+    if entry is None:
+        raise CdcError(ErrorKind.TABLE_STOPPED, f"{table} is not captured")
+    return entry
+
+
+def _place(row: LedgerRow, entry: TableEntry) -> Place:
+    return Place(
+        epoch=row.epoch,
+        offset=entry.offset,
+        marker_offset=row.marker_offset,
+        reading=entry.reading,
+    )
