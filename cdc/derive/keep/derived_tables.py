@@ -146,8 +146,7 @@ class DerivedTables:
             return replace(before, state=state.value, reason=inputs.missing)
         tried = self._tried.get(definition.table)
         anew = self._rebuilds.is_asked(definition.table)
-        follows_log = definition.late_rows is not None
-        if tried is None or tried.inputs != inputs.at or anew or follows_log:
+        if tried is None or tried.inputs != inputs.at or anew or definition.late_rows is not None:
             before, tried = self._calculated(definition, inputs, row, before, anew=anew)
         elif definition.history is not None and self._histories is not None:
             self._histories.passed(definition, row)
@@ -198,13 +197,12 @@ class DerivedTables:
             definition=definition.hash, cut=row.cut, epoch=row.epoch, lsn=row.lsn, inputs=versions
         )
         if definition.late_rows is not None:
-            path = self._path_of(definition.table)
             return self._late.bring(
                 definition.late_rows,
                 inputs.at,
                 row,
                 self._recent,
-                path=path,
+                path=self._path_of(definition.table),
                 mark=mark,
                 limits=self._limits,
                 again=anew,

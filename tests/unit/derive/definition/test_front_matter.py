@@ -27,7 +27,7 @@ def test_it_may_be_left_out(before: str) -> None:
     [
         ("dok: x", "2:1", "unknown key dok", "did you mean doc?"),
         ("doc: x\nzzz: 1", "3:1", "unknown key zzz", "keys are doc, refresh, key"),
-        ("kind: fold", "2:1", "kind: input should be 'view' or 'pattern'", "correct"),
+        ("kind: fold", "2:1", "kind: input should be 'view', 'pattern'", "correct"),
         ("within: 1 day", "2:1", "within is a key of patterns only", "remove it, or"),
         ("doc: x\nmax_partition_rows: 3", "3:1", "max_partition_rows is a key of", "remove it"),
         ("within: 1 month", "2:1", "within: write a number of seconds, minutes, hours", "correct"),
