@@ -7,18 +7,23 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.cli.show.derived_tables import listing, preview_facts, preview_table, verdicts
+from cdc.cli.show.checked_definitions import checked_facts, show_checked
+from cdc.cli.show.derived_tables import (
+    listing,
+    listing_facts,
+    preview_facts,
+    preview_table,
+    verdicts,
+)
 from cdc.cli.show.wait_line import wait_line
 from cdc.client.derived.at_cut import definitions, one_of, published_row
 from cdc.client.derived.at_cut import preview as preview_of
-from cdc.client.derived.check import Checked, CheckedTable
 from cdc.client.derived.check import check as check_all
 from cdc.client.derived.drop import drop as drop_of
 from cdc.client.derived.explain import explain as explain_of
+from cdc.client.derived.late import late_rows
 from cdc.client.derived.rebuild import rebuild as rebuild_of
 from cdc.client.derived.verify import DerivedReport, verify_by_source, verify_locally
 from cdc.config import Config, load
@@ -28,7 +33,8 @@ from cdc.state.pipeline import resolve
 from cdc.tables import TableId
 
 derived = typer.Typer(
-    help="Check, explain, list, preview, verify, rebuild, pause and drop derived tables. "
+    help="Check, explain, list, preview, verify, rebuild, pause and drop derived tables, and "
+    "show their late rows. "
     "Each command takes --config FILE and has its own --help: wal2lake derived check --help.",
     no_args_is_help=True,
     add_completion=False,
@@ -54,9 +60,9 @@ def check(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) ->
     """Check every definition; print the file, line and remedy of each problem; exit 2 with any."""
     checked = check_all(load(config))
     if as_json:
-        print(json.dumps(_checked_facts(checked), indent=2))
+        print(json.dumps(checked_facts(checked), indent=2))
     else:
-        _show_checked(checked, Console(highlight=False))
+        show_checked(checked, Console(highlight=False))
     if checked.problems:
         raise typer.Exit(POLICY[ErrorKind.CONFIG].exit_code)
 
@@ -78,7 +84,7 @@ def list_them(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False
     """List the derived tables of the newest cut: the state of each, its cut and its rows."""
     row = published_row(load(config), None)
     if as_json:
-        print(json.dumps([asdict(entry) for entry in row.derived], indent=2))
+        print(json.dumps(listing_facts(row), indent=2))
     elif row.derived:
         Console(highlight=False).print(listing(row))
     else:
@@ -95,6 +101,18 @@ def preview(
 ) -> None:
     """Print the first rows that a definition gives at a cut, and write nothing."""
     row, rows = preview_of(load(config), name, at, limit)
+    if as_json:
+        print(json.dumps(preview_facts(row, rows), indent=2))
+    else:
+        Console(highlight=False).print(preview_table(row, rows))
+
+
+@derived.command("late")
+def late(
+    name: NameArgument, config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False
+) -> None:
+    """Print the rows that were late, and what became of each in its window."""
+    row, rows = late_rows(load(config), name)
     if as_json:
         print(json.dumps(preview_facts(row, rows), indent=2))
     else:
@@ -195,41 +213,3 @@ def _report(
 def _report_facts(report: DerivedReport) -> dict[str, Any]:
     tables = [asdict(table) | {"equal": table.equal} for table in report.tables]
     return {**asdict(report), "equal": report.equal, "tables": tables}
-
-
-def _checked_facts(checked: Checked) -> dict[str, Any]:
-    return {
-        "tables": [_table_facts(table) for table in checked.tables],
-        "problems": [asdict(problem) for problem in checked.problems],
-    }
-
-
-def _table_facts(table: CheckedTable) -> dict[str, Any]:
-    definition = table.definition
-    return {
-        "table": str(definition.table),
-        "file": definition.file,
-        "inputs": [str(one) for one in definition.inputs],
-        "key": list(definition.key),
-        "refresh": definition.refresh,
-        "columns": {output.name: output.type for output in table.outputs},
-    }
-
-
-def _show_checked(checked: Checked, console: Console) -> None:
-    for problem in checked.problems:
-        console.print(Text(f"! {problem}", "red"), soft_wrap=True)
-        if problem.remedy:
-            console.print(Text(f"    remedy: {problem.remedy}", "dim"), soft_wrap=True)
-    table = Table(show_edge=False)
-    for name in ("table", "inputs", "key", "columns"):
-        table.add_column(name)
-    for one in checked.tables:
-        facts = _table_facts(one)
-        columns = ", ".join(f"{name} {kind.lower()}" for name, kind in facts["columns"].items())
-        named = ", ".join(facts["inputs"]), ", ".join(facts["key"])
-        table.add_row(facts["table"], *named, columns)
-    if checked.tables:
-        console.print(table)
-    elif not checked.problems:
-        console.print("no table is defined")

@@ -80,8 +80,7 @@ def show(now: Status, console: Console) -> None:
     for table in now.tables:
         if table.reason:
             console.print(Text(f"  {table.table}: {table.reason}", "dim"), soft_wrap=True)
-    for derived in now.derived:
-        console.print(Text(_derived(derived), "" if derived.state in WELL else "red"))
+    _show_derived(now, console)
     for operation in now.operations:
         console.print(Text(_operation(operation)), soft_wrap=True)
     for line in _components(now):
@@ -111,6 +110,13 @@ def _row(table: TableStatus) -> list[str | Text]:
         "?" if table.lag_bytes is None else size(table.lag_bytes),
         "?" if table.lag_seconds is None else f"{table.lag_seconds:.1f}",
     ]
+
+
+def _show_derived(now: Status, console: Console) -> None:
+    for derived in now.derived:
+        console.print(Text(_derived(derived), "" if derived.state in WELL else "red"))
+        if derived.table in now.lateness:
+            console.print(Text(f"  {now.lateness[derived.table]}", "dim"), soft_wrap=True)
 
 
 def _derived(entry: DerivedEntry) -> str:

@@ -109,3 +109,45 @@ def test_apply_config_refuses_a_definition_and_names_the_place(
 
     assert printed.returncode != 0
     assert message in printed.stdout + printed.stderr
+
+
+LATE: Final = """/* ---
+late: {{column: at, allowed: 1 minute, policy: {policy}, idle: 1 second}}
+--- */
+SELECT w.window_start, count(*) AS moves, sum(w.amount) AS amount
+FROM tumble(bank.moves, at, INTERVAL '1 hour') w
+GROUP BY w.window_start
+"""
+
+
+def test_late_rows_are_found_in_the_log(derived: Installation) -> None:
+    """A move of long ago is counted or put aside, and the source says the same of the windows."""
+    policies = ("keep", "aside")
+    define(derived, {f"marts.{policy}": LATE.format(policy=policy) for policy in policies})
+    with Workload(derived.source_url, seed=45) as workload:
+        workload.await_commits(60)
+    derived.run("sync", "--timeout", "900")
+    derived.execute("UPDATE bank.moves SET at = at - interval '1 year' WHERE id % 7 = 0")
+    derived.run("sync", "--timeout", "900")
+    derived.run("derived", "rebuild", "marts.aside")
+
+    late = derived.facts("derived", "late", "marts.aside")["rows"]
+    assert {row["_op"] for row in late if row["_effect"] == "left out"} == {"u"}
+    assert not any(row["_effect"] == "added" for row in late)
+    kept = derived.facts("derived", "verify", "marts.keep", "--source")
+    assert kept["equal"], kept
+    assert derived.facts("derived", "verify")["equal"]
+    listed = entries(derived)
+    assert listed["marts.keep"]["lateness"]["late"] > 0
+    oldest = {name: min(row["window_start"] for row in rows_of(derived, name)) for name in policies}
+    assert oldest["keep"] < oldest["aside"]
+    for policy in policies:
+        (derived.folder / "derived" / f"marts.{policy}.sql").unlink()
+    derived.run("apply-config")
+
+
+def rows_of(derived: Installation, name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = (
+        cdc.read(f"marts.{name}", lake=str(derived.folder / "lake")).read_all().to_pylist()
+    )
+    return sorted(rows, key=repr)

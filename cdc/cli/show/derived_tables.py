@@ -1,5 +1,6 @@
 """Derived tables as tables on the terminal."""
 
+from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
@@ -8,19 +9,30 @@ from rich.text import Text
 
 from cdc.client.derived.verify import DerivedReport
 from cdc.client.read.published import is_flagged
+from cdc.derive.late_rows.lateness import lateness_at
 from cdc.lake.records.ledger import LedgerRow
 
 
 def listing(row: LedgerRow) -> Table:
-    """Return the state, cut and rows of each derived table of the cut."""
-    table = Table(show_edge=False, caption=f"cut {row.cut}", caption_justify="left")
+    """Return the state, cut and rows of each derived table of the cut, and what was late."""
+    table, lateness = (
+        Table(show_edge=False, caption=f"cut {row.cut}", caption_justify="left"),
+        lateness_at(row),
+    )
     for name in ("table", "state", "at cut", "version", "rows", ""):
         table.add_column(name, justify="right" if name in {"at cut", "version", "rows"} else "left")
     for entry in row.derived:
         state = Text(entry.state, "red" if is_flagged(entry) else "")
         numbers = str(entry.at_cut), str(entry.version), f"{entry.rows:,}"
-        table.add_row(Text(entry.table), state, *numbers, Text(entry.reason))
+        said = str(lateness.get(entry.table, ""))
+        table.add_row(Text(entry.table), state, *numbers, Text(entry.reason or said))
     return table
+
+
+def listing_facts(row: LedgerRow) -> list[dict[str, Any]]:
+    """Return the entries of the cut as objects for JSON, each with what was late."""
+    lateness = {name: asdict(one) for name, one in lateness_at(row).items()}
+    return [{**asdict(one), "lateness": lateness.get(one.table)} for one in row.derived]
 
 
 def preview_table(row: LedgerRow, rows: pa.Table) -> Table:

@@ -12,6 +12,7 @@ from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator, calculator
 from cdc.derive.engine.inputs import Input, load
 from cdc.derive.step.difference import typed
+from cdc.derive.step.judged import query_at
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
@@ -66,19 +67,30 @@ def preview(config: Config, name: str, at: str | None, limit: int) -> tuple[Ledg
                 f"{name} is a history, which follows from events and not from a query",
                 remedy="read what the job has kept, by wal2lake sql or cdc.read",
             )
-        with calculated(config, definition, row) as database:
-            outputs = database.outputs(definition.duckdb)
-            query = f"{typed(definition.duckdb, outputs)} LIMIT {limit:d}"
-            return row, database.rows(query)
+        _refuse_late_rows(definition)
+        with calculated(config, definition, row) as (database, query):
+            return row, database.rows(f"{query} LIMIT {limit:d}")
 
 
 @contextmanager
-def calculated(config: Config, definition: Definition, row: LedgerRow) -> Iterator[Calculator]:
-    """Give a database that has the inputs of the definition at the cut."""
+def calculated(
+    config: Config, definition: Definition, row: LedgerRow
+) -> Iterator[tuple[Calculator, str]]:
+    """Give a database that has the inputs of the definition at the cut, and its query there."""
     inputs = {table: input_at(table, row).open() for table in definition.inputs}
     with calculator(config.derived.memory_mb) as database:
         load(database, inputs, definition)
-        yield database
+        query = query_at(definition, inputs)
+        yield database, typed(query, database.outputs(query))
+
+
+def _refuse_late_rows(definition: Definition) -> None:
+    if definition.late_rows is not None:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"{definition.table} has no query: its rows follow from the log",
+            remedy="read it, or see wal2lake derived late",
+        )
 
 
 def input_at(table: TableId, row: LedgerRow) -> Input:

@@ -13,6 +13,7 @@ from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator, calculator
 from cdc.derive.engine.inputs import Input, declare, find
 from cdc.derive.engine.output_types import Output
+from cdc.derive.late.shown import shown
 from cdc.derive.sql.problem import Problem
 from cdc.errors import CdcError
 from cdc.lake.layout import ledger_path
@@ -85,7 +86,8 @@ class _Binder:
         self._declared |= set(new)
         for table in definition.inputs:
             find(self._database, table, definition, ())
-        return self._database.outputs(definition.duckdb)
+        query, late = definition.duckdb, definition.late
+        return self._database.outputs(query if late is None else shown(late, query, None))
 
     def _declare_derived(self, table: TableId, outputs: Sequence[Output]) -> None:
         typed = ", ".join(f"CAST(NULL AS {one.type}) AS {one.quoted}" for one in outputs)

@@ -28,8 +28,9 @@ from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.inlined import beyond_sql, inlined
 from cdc.derive.engine.inputs import Input, columns, rows
 from cdc.derive.history.history import OWN, at_lsn
+from cdc.derive.late.shown import shown_by_source
 from cdc.derive.sql.collation import text_ordered
-from cdc.derive.step.difference import typed
+from cdc.derive.step.judged import watermark_at
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.upkeep.held import held
@@ -93,12 +94,11 @@ def verify_by_source(
         for one in _chosen(known, names):
             beyond = beyond_sql(one, known)
             if beyond is not None:
-                what = f"the source cannot calculate {_kind(beyond)}, as {beyond.table} is"
-                reason = f"{what}: verify it locally"
+                reason = f"{_beyond(beyond)}: verify it locally"
                 verdicts.append(DerivedVerdict(table=str(one.table), reason=reason))
                 continue
             tell(f"comparing {one.table}")
-            query = text_ordered(inlined(one, known), texts)
+            query = _with_final(one, at.cut, text_ordered(inlined(one, known), texts))
             ask = partial(_by_source, at.connection, query)
             verdicts.append(_compared(at.cut, one, ask))
     return DerivedReport(cut=at.cut.cut, witness="source", tables=verdicts)
@@ -111,13 +111,38 @@ def _kind(beyond: Definition) -> str:
 
 
 def _chosen(known: Mapping[TableId, Definition], names: Sequence[str]) -> list[Definition]:
-    return [one_of(known, name) for name in names] or list(known.values())
+    """Return the tables of these names; without any, all but those of late rows.
+
+    These follow from the log, and no query gives them: a rebuild compares them with it.
+    """
+    queries = [one for one in known.values() if one.late_rows is None]
+    return [one_of(known, name) for name in names] or queries
+
+
+def _beyond(definition: Definition) -> str:
+    """Return why the source cannot calculate a query that reads the definition's table."""
+    if definition.late is not None or definition.late_rows is not None:
+        return f"the source does not know which rows of {definition.table} are late"
+    return f"the source cannot calculate {_kind(definition)}, as {definition.table} is"
+
+
+def _with_final(definition: Definition, row: LedgerRow, query: str) -> str:
+    """Return the query for the source with what the watermark of the cut adds."""
+    if definition.late is None:
+        return query
+    watermark = watermark_at(
+        definition, {definition.late.rows: input_at(definition.late.rows, row).open()}
+    )
+    return shown_by_source(definition.late, query, watermark)
 
 
 def _compared(
     row: LedgerRow, definition: Definition, calculate: Callable[[Definition], Rows]
 ) -> DerivedVerdict:
     name = str(definition.table)
+    if definition.late_rows is not None:
+        reason = "it follows from the log: wal2lake derived rebuild compares it"
+        return DerivedVerdict(table=name, reason=reason)
     entry = row.derived_entry(name)
     if entry is None:
         return DerivedVerdict(table=name, reason=f"cut {row.cut} does not have it")
@@ -139,9 +164,8 @@ def _locally(config: Config, row: LedgerRow, definition: Definition) -> Rows:
         table = input_at(definition.inputs[0], row).open()
         yield from _streamed(rows(table, columns(table)))
         return
-    with calculated(config, definition, row) as database:
-        outputs = database.outputs(definition.duckdb)
-        yield from database.rows(typed(definition.duckdb, outputs)).to_pylist()
+    with calculated(config, definition, row) as (database, query):
+        yield from database.rows(query).to_pylist()
 
 
 def _texts(row: LedgerRow) -> set[str]:

@@ -14,6 +14,7 @@ from cdc.client.status import components
 from cdc.client.status.components import ConnectorPart, JobPart, ServerPart, SourcePart, UpPart
 from cdc.client.status.lag import lags
 from cdc.config import Config
+from cdc.derive.late_rows.lateness import Lateness, lateness_at
 from cdc.errors import CdcError
 from cdc.lake.layout import epochs_path, ledger_path
 from cdc.lake.records import epochs
@@ -87,6 +88,8 @@ class Status:
     disk: str = ""  # a message if the disk of the state directory is nearly full
     monitor: str = ""  # the URL of the running job's pages for monitoring
     derived: tuple[DerivedEntry, ...] = field(default=())
+    lateness: Mapping[str, Lateness] = field(default_factory=dict)
+    """Of the derived tables that have a rule for late rows."""
     crash: str = ""
     """The last crash of a supervisor, and the file that describes it; empty without a crash."""
 
@@ -113,6 +116,7 @@ def status(config: Config) -> Status:
         if row
         else (),
         derived=row.derived if row else (),
+        lateness=_ask(silent, lambda: lateness_at(row) if row else {}) or {},
         source=source,
         connector=connector,
         job=job,

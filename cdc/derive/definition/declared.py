@@ -8,7 +8,7 @@ from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.file_names import tables_of
 from cdc.derive.definition.folder import read_definitions
 from cdc.derive.definition.graph import in_order
-from cdc.derive.definition.names import unknown_inputs
+from cdc.derive.definition.names import late_problems, unknown_inputs
 from cdc.derive.sql.problem import Problem
 from cdc.tables import TableId
 
@@ -43,6 +43,7 @@ def declared(folder: Path, captured: Collection[TableId] | None) -> Declared:
     A definition over a refused one is refused too.
     """
     read, problems = read_definitions(folder)
+    problems += late_problems(read)
     if captured is not None:
         invalid = (table for one in problems for table in tables_of(Path(one.file).name))
         problems += unknown_inputs(read, {*captured, *invalid})

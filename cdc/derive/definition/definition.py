@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from cdc.derive.fold.fold import Fold
 from cdc.derive.history.history import History
+from cdc.derive.late.rule import LateRule
 from cdc.derive.pattern.pattern import Pattern
 from cdc.derive.sql.problem import Place
 from cdc.tables import TableId
@@ -32,5 +33,11 @@ class Definition:
     query: exp.Query | None = field(default=None, compare=False, repr=False)
     """What ``duckdb`` and ``postgres`` are printed from; None for patterns, folds and histories."""
     fold: Fold | None = None  # whose states or faults ``duckdb`` reads
+    late: LateRule | None = None  # which rows are late, and which windows are final
+    late_rows: LateRule | None = None  # of the table that has the late rows, which has no query
     history: History | None = None  # of its only input; ``duckdb`` says its columns alone
     places: tuple[Place, ...] = field(default=(), compare=False)  # of the first use of each input
+
+    def reads(self, table: TableId) -> bool:
+        """Return whether the rows of an input are read, and not its watermark alone."""
+        return self.late is None or table != self.late.rows or self.late.policy == "aside"

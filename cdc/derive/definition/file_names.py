@@ -7,6 +7,7 @@ from cdc.tables import CONTROL_SCHEMA, TableId
 QUERY: Final = ".sql"
 FOLD: Final = ".py"
 _FAULTS: Final = "__faults"
+_LATE: Final = "__late"
 
 
 def tables_of(name: str) -> tuple[TableId, ...]:
@@ -27,9 +28,15 @@ def faults_of(table: TableId) -> TableId:
     return TableId(table.schema, table.name + _FAULTS)
 
 
+def late_of(table: TableId) -> TableId:
+    """Return the table of the late rows of a derived table."""
+    return TableId(table.schema, table.name + _LATE)
+
+
 def files_of(table: TableId) -> tuple[str, ...]:
     """Return the names of the files of which each would derive the table."""
     named = (f"{table}{QUERY}", f"{table}{FOLD}")
-    if not table.name.endswith(_FAULTS):
-        return named
-    return (*named, f"{str(table).removesuffix(_FAULTS)}{FOLD}")
+    for suffix, kind in ((_FAULTS, FOLD), (_LATE, QUERY)):
+        if table.name.endswith(suffix):
+            return (*named, f"{str(table).removesuffix(suffix)}{kind}")
+    return named

@@ -12,6 +12,7 @@ from cdc.derive.definition.file_names import FOLD, QUERY, tables_of
 from cdc.derive.definition.fold_definition import fold_definitions
 from cdc.derive.definition.front_matter import FrontMatter, front_matter, key_problems
 from cdc.derive.definition.history_definition import history_definition
+from cdc.derive.definition.late_definition import with_late
 from cdc.derive.definition.pattern_definition import pattern_definition
 from cdc.derive.sql import printing
 from cdc.derive.sql.columns import columns, key_of_groups
@@ -23,7 +24,7 @@ from cdc.derive.sql.statement import statement
 from cdc.derive.sql.tree import tree_problems
 from cdc.tables import CONTROL_SCHEMA, TableId
 
-Read = tuple[Definition | None, list[Problem]]
+Read = tuple[list[Definition], list[Problem]]
 
 
 def read_definitions(folder: Path) -> tuple[list[Definition], list[Problem]]:
@@ -61,40 +62,47 @@ def _read(path: Path) -> tuple[list[Definition], list[Problem]]:
     return read_file(str(path), path.name, text)
 
 
-def read_file(file: str, name: str, text: str) -> tuple[list[Definition], list[Problem]]:
+def read_file(file: str, name: str, text: str) -> Read:
     """Read the definitions of a text; ``name`` is the file's name without its folder."""
     if not name.endswith(FOLD):
-        definition, problems = read_definition(file, name, text)
-        return ([] if definition is None else [definition]), problems
+        return _read_query(file, name, text)
     tables = tables_of(name)
     if not tables:
         return [], [_nameless(file, FOLD)]
     return fold_definitions(file, tables[0], text)
 
 
-def read_definition(file: str, name: str, text: str) -> Read:
-    """Read the one definition of a text in SQL; ``name`` is as for ``read_file``."""
+def read_definition(file: str, name: str, text: str) -> tuple[Definition | None, list[Problem]]:
+    """Read the definition of the table that a text in SQL is named for, as ``read_file`` does."""
+    read, problems = _read_query(file, name, text)
+    return (read[-1] if read else None), problems
+
+
+def _read_query(file: str, name: str, text: str) -> Read:
+    """Read the definition of a text in SQL, and before it that of its late rows, if any."""
     tables = tables_of(name)
     if not tables:
-        return None, [_nameless(file, QUERY)]
+        return [], [_nameless(file, QUERY)]
     (table,) = tables
     front, problems = front_matter(file, text)
     report = Reporter(file, text)
     if front.kind != "view":
         read = pattern_definition if front.kind == "pattern" else history_definition
         definition, wrong = read(report, table, front, text)
-        return (None if problems else definition), sorted([*problems, *wrong])
+        problems = sorted([*problems, *wrong])
+        return ([] if problems or definition is None else [definition]), problems
     query, unread = statement(report, text)
     problems += unread
     if query is None:
-        return None, sorted(problems)
+        return [], sorted(problems)
     try:
         problems += tree_problems(report, query)
-        return (
-            (None, sorted(set(problems))) if problems else _definition(report, table, front, query)
-        )
+        if problems:
+            return [], sorted(set(problems))
+        definition, problems = _definition(report, table, front, query)
+        return with_late(definition, front, text) if definition is not None else ([], problems)
     except RecursionError:
-        return None, [report.at(0, "the query is nested too deeply", "split it by WITH")]
+        return [], [report.at(0, "the query is nested too deeply", "split it by WITH")]
 
 
 def _nameless(file: str, suffix: str) -> Problem:
@@ -102,7 +110,9 @@ def _nameless(file: str, suffix: str) -> Problem:
     return Problem(file, 1, 1, "the file's name names no table", remedy)
 
 
-def _definition(report: Reporter, table: TableId, front: FrontMatter, query: exp.Query) -> Read:
+def _definition(
+    report: Reporter, table: TableId, front: FrontMatter, query: exp.Query
+) -> tuple[Definition | None, list[Problem]]:
     names, problems = columns(report, query)
     places, wrong = inputs(report, query)
     problems += [*wrong, *key_problems(report.file, front, names)]

@@ -4,30 +4,24 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from cdc.derive.definition.definition import Refresh
+from cdc.derive.definition.durations import is_duration, microseconds
+from cdc.derive.definition.late_matter import Emit, LateMatter
 from cdc.derive.pattern.pattern import Bounds
-from cdc.derive.sql.problem import Problem
+from cdc.derive.sql.problem import Place, Problem
 
 PARTITION_ROWS: Final = 100_000
 MOST_PARTITION_ROWS: Final = 1_000_000
 _OF_PATTERNS: Final = ("within", "max_partition_rows")
+_OF_VIEWS: Final = ("late", "emit")
 _OF_HISTORIES: Final = ("table", "track")
 _TABLE: Final = re.compile(r"[^.]+\.[^.]+")
-_DURATION: Final = re.compile(r"(?P<n>[0-9]{1,9}) (?P<unit>second|minute|hour|day)s?")
-_MICROSECONDS: Final = {
-    "second": 10**6,
-    "minute": 60 * 10**6,
-    "hour": 3600 * 10**6,
-    "day": 86400 * 10**6,
-}
-LATER: Final = ("emit", "late")
-"""Keys that definitions will have, but do not have yet."""
 _CHANGES: Final = "read the changes of any table with wal2lake changes, or cdc.changes"
 _COMMENT: Final = re.compile(
     r"\s*/\*[ \t]*---[ \t]*\n(?P<yaml>.*?)^[ \t]*---\s*\*/", re.DOTALL | re.MULTILINE
@@ -44,9 +38,11 @@ class FrontMatter(BaseModel):
     refresh: Refresh = "incremental"
     key: list[str] = Field(default=[], min_length=1)
     kind: Literal["view", "pattern", "history"] = "view"
+    late: LateMatter | None = None
+    emit: Emit = "updates"
     table: str | None = None
     track: list[str] = Field(default=[], min_length=1)
-    within: str | None = None
+    within: Annotated[str, AfterValidator(is_duration)] | None = None
     max_partition_rows: int | None = Field(default=None, ge=1, le=MOST_PARTITION_ROWS)
 
     @field_validator("table")
@@ -56,19 +52,11 @@ class FrontMatter(BaseModel):
             raise ValueError("write schema.table: shop.customers")
         return text
 
-    @field_validator("within")
-    @classmethod
-    def _is_duration(cls, text: str | None) -> str | None:
-        if text is not None and not _DURATION.fullmatch(text):
-            raise ValueError("write a number of seconds, minutes, hours or days: 10 minutes")
-        return text
-
     @property
     def bounds(self) -> Bounds:
         """Return how far a match may reach."""
-        duration = _DURATION.fullmatch(self.within or "")
         return Bounds(
-            within=int(duration["n"]) * _MICROSECONDS[duration["unit"]] if duration else None,
+            within=None if self.within is None else microseconds(self.within),
             most_rows=self.max_partition_rows or PARTITION_ROWS,
         )
 
@@ -113,7 +101,8 @@ def _checked(place: _Place, node: yaml.Node, raw: object) -> tuple[FrontMatter, 
         kind = raw.get("kind") if isinstance(raw, dict) else None
         front = FrontMatter(kind=kind if kind in {"pattern", "history"} else "view")
         return front, [_explain(place, node, each) for each in error.errors()]
-    return front, [*_of_patterns(place, node, front), *_of_histories(place, node, front)]
+    of_kinds = (_of_patterns, _of_histories, _of_views)
+    return front, [problem for of in of_kinds for problem in of(place, node, front)]
 
 
 def _of_patterns(place: _Place, node: yaml.MappingNode, front: FrontMatter) -> Iterator[Problem]:
@@ -128,6 +117,20 @@ def _of_patterns(place: _Place, node: yaml.MappingNode, front: FrontMatter) -> I
         mark = _mark(node, name)
         what = f"{name} is a key of patterns only"
         yield place.problem(mark.line, mark.column, what, "remove it, or write kind: pattern")
+
+
+def _of_views(place: _Place, node: yaml.MappingNode, front: FrontMatter) -> Iterator[Problem]:
+    """Yield the problems of the keys that only queries with windows have."""
+    given = [name for name in _OF_VIEWS if name in front.model_fields_set]
+    kinds = "histories" if front.kind == "history" else "patterns"
+    for name in given if front.kind != "view" else ():
+        mark = _mark(node, name)
+        yield place.problem(mark.line, mark.column, f"{name} is no key of {kinds}", "remove it")
+    if front.kind == "view" and front.emit == "final" and front.late is None:
+        mark = _mark(node, "emit")
+        what = "emit: final without late: no window would ever be final"
+        remedy = "write late: {column: ts, allowed: 10 minutes, policy: aside}"
+        yield place.problem(mark.line, mark.column, what, remedy)
 
 
 def _of_histories(place: _Place, node: yaml.MappingNode, front: FrontMatter) -> Iterator[Problem]:
@@ -182,27 +185,44 @@ def _twice(place: _Place, node: yaml.MappingNode) -> list[Problem]:
 
 
 def _explain(place: _Place, node: yaml.MappingNode, error: ErrorDetails) -> Problem:
-    name = str(error["loc"][0])
-    mark = _mark(node, name)
-    message, remedy = _message(name, error)
+    path = [str(part) for part in error["loc"]]
+    mark = _mark(node, *path)
+    message, remedy = _message(path, error)
     return place.problem(mark.line, mark.column, message, remedy)
 
 
-def _mark(node: yaml.MappingNode, name: str) -> yaml.Mark:
-    """Return where a key is."""
-    marks = (key.start_mark for key, _ in node.value if str(key.value) == name)
-    return next(marks, node.start_mark)
+def _mark(node: yaml.MappingNode, name: str, *below: str) -> yaml.Mark:
+    """Return where a key is, or the nearest above it that is there."""
+    for key, value in node.value:
+        if str(key.value) == name:
+            found: yaml.Mark = key.start_mark
+            is_deeper = below and isinstance(value, yaml.MappingNode)
+            has = is_deeper and below[0] in {str(each.value) for each, _ in value.value}
+            return _mark(value, *below) if has else found
+    return node.start_mark
 
 
-def _message(name: str, error: ErrorDetails) -> tuple[str, str]:
-    if name in LATER:
-        return f"{name} is not supported yet", "remove it"
+def key_place(text: str, *path: str) -> Place:
+    """Return the line and column of a key of a text's front matter, which has no problems."""
+    found = _COMMENT.match(text)
+    node = yaml.compose(found["yaml"], Loader=yaml.SafeLoader) if found else None
+    if found is None or not isinstance(node, yaml.MappingNode):
+        return 1, 1
+    mark = _mark(node, *path)
+    return text.count("\n", 0, found.start("yaml")) + 1 + mark.line, mark.column + 1
+
+
+def _message(path: Sequence[str], error: ErrorDetails) -> tuple[str, str]:
+    name = ".".join(path)
     if name == "changes":
         return "changes needs no key", _CHANGES
     if error["type"] == "extra_forbidden":
-        near = get_close_matches(name, FrontMatter.model_fields, n=1)
-        keys = ", ".join(FrontMatter.model_fields)
+        fields = FrontMatter.model_fields if len(path) == 1 else LateMatter.model_fields
+        near = get_close_matches(path[-1], fields, n=1)
+        keys = ", ".join(fields)
         return f"unknown key {name}", f"did you mean {near[0]}?" if near else f"keys are {keys}"
+    if error["type"] == "model_type":
+        return f"{name}: it has no keys", "write {column: ts, allowed: 10 minutes}"
     text = error["msg"].removeprefix("Value error, ")
     return f"{name}: {text[:1].lower()}{text[1:]}", "correct the value"
 

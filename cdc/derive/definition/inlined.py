@@ -20,11 +20,19 @@ def inlined(definition: Definition, known: Mapping[TableId, Definition]) -> str:
 
 
 def beyond_sql(definition: Definition, known: Mapping[TableId, Definition]) -> Definition | None:
-    """Return the definition that the query is or reads, and that is no query, if there is one."""
-    kinds = (definition.pattern, definition.fold, definition.history)
+    """Return the definition that the query is or reads, and for which it cannot be written.
+
+    That is no query, or has late rows. That some rows are final can be written, for the table whose
+    rows they are.
+    """
+    late = definition.late
+    kinds = (definition.pattern, definition.fold, definition.history, definition.late_rows)
     if any(kind is not None for kind in kinds):
         return definition
-    below = (beyond_sql(known[table], known) for table in definition.inputs if table in known)
+    if late is not None and late.policy == "aside":
+        return definition
+    read = [known[t] for t in definition.inputs if t in known and definition.reads(t)]
+    below = (one if one.late is not None else beyond_sql(one, known) for one in read)
     return next((one for one in below if one is not None), None)
 
 

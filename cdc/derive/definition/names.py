@@ -20,6 +20,17 @@ def unknown_inputs(
     return sorted(problems)
 
 
+def late_problems(definitions: Sequence[Definition]) -> list[Problem]:
+    """Return a problem for each rule of lateness over a table that has no log, a derived one."""
+    derived = {each.table for each in definitions}
+    return [
+        Problem(each.file, *each.places[-1], what, "derive it over the captured table itself")
+        for each in definitions
+        if each.late is not None and each.late.table in derived
+        for what in [f"late: {each.late.table} is derived, and only a captured table has a log"]
+    ]
+
+
 def _taken(definition: Definition) -> Problem:
     what = f"{definition.table} is a captured table"
     return Problem(definition.file, 1, 1, what, "give the file another name")

@@ -10,7 +10,10 @@ from deltalake import DeltaTable, QueryBuilder
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator
 from cdc.derive.engine.folds import find_states
+from cdc.derive.engine.late_facts import declare_late_rows
 from cdc.derive.engine.matches import find_matches
+from cdc.derive.engine.restored import restore
+from cdc.derive.late.late_rows import EFFECT
 from cdc.events.names import OURS
 from cdc.events.values.sql_text import fusion_name
 from cdc.lake.table.open_version import open_version
@@ -46,13 +49,20 @@ def load_rows(
 ) -> None:
     """Read the columns that the definition needs, of every input."""
     for table, opened in inputs.items():
-        calculator.load(table, rows(opened, needed_columns(opened, definition)))
+        if definition.reads(table):
+            calculator.load(table, rows(opened, needed_columns(opened, definition)))
 
 
 def match(
     calculator: Calculator, inputs: Mapping[TableId, DeltaTable], definition: Definition
 ) -> None:
-    """Find what the query reads instead of its loaded inputs: matches, states, or nothing."""
+    """Find what the query reads instead of its loaded inputs: matches, states, or nothing.
+
+    Late rows that are put aside are taken out of the loaded ones.
+    """
+    late = definition.late
+    if late is not None and late.policy == "aside":
+        restore(calculator, late, key_of(inputs[late.table]))
     for table, opened in inputs.items():
         ties = key_of(opened) or needed_columns(opened, definition)
         find(calculator, table, definition, ties)
@@ -67,6 +77,8 @@ def find(
     """
     if definition.pattern is not None:
         find_matches(calculator, table, definition.pattern, ties)
+    if definition.late_rows is not None:
+        declare_late_rows(calculator, table)
     if definition.fold is not None:
         find_states(calculator, table, definition.fold, ties)
 
@@ -80,6 +92,10 @@ def needed_columns(table: DeltaTable, definition: Definition) -> list[str]:
     if definition.fold is not None or (pattern is not None and not key):
         return columns(table)
     needed = [definition.duckdb]
+    if definition.late is not None and definition.late.policy == "aside":
+        if EFFECT in columns(table):
+            return columns(table)
+        needed += map(fusion_name, key)
     if pattern is not None:
         needed += pattern.columns
         needed += map(fusion_name, [*pattern.partition, *pattern.order, *key])

@@ -17,6 +17,8 @@ from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.inputs import Input
 from cdc.derive.keep.histories import Histories
 from cdc.derive.keep.inputs_at import Inputs, inputs_at
+from cdc.derive.keep.late_tables import LateTables
+from cdc.derive.late_rows.input_log import InputLog
 from cdc.derive.log.topic_rows import Recent
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
@@ -63,6 +65,7 @@ class DerivedTables:
         rebuilds: Requests,
         pauses: Requests,
         seconds: float,
+        log: InputLog | None = None,
         histories: Histories | None = None,
     ) -> None:
         """Keep tables in the order of the definitions, in which each comes after its inputs.
@@ -70,13 +73,14 @@ class DerivedTables:
         ``last`` are the entries of the newest cut, and ``refused`` those of definitions that are
         not valid. ``digests`` tell one set of definitions from another. ``rebuilds`` are the tables
         to calculate anew, ``pauses`` those to leave where they are. A cut waits for so many
-        ``seconds``. ``histories`` brings those there, where the log can be read.
+        ``seconds``. ``histories`` brings those there, and ``log`` says which rows are late, where
+        the log can be read.
         """
         self._definitions = list(definitions)
         self._path_of, self._limits, self._seconds = path_of, limits, seconds
         self._refused = tuple(refused)
         self.digests = digests or {}
-        self._rebuilds, self._pauses = rebuilds, pauses
+        self._rebuilds, self._pauses, self._late = rebuilds, pauses, LateTables(log)
         names = {str(definition.table) for definition in self._definitions}
         self._entries = {entry.table: entry for entry in last if entry.table in names}
         self._tried: dict[TableId, _Try] = {}
@@ -149,7 +153,7 @@ class DerivedTables:
             return replace(before, state=state.value, reason=inputs.missing)
         tried = self._tried.get(definition.table)
         anew = self._rebuilds.is_asked(definition.table)
-        if tried is None or tried.inputs != inputs.at or anew:
+        if tried is None or tried.inputs != inputs.at or anew or definition.late_rows is not None:
             before, tried = self._calculated(definition, inputs, row, before, anew=anew)
         elif definition.history is not None and self._histories is not None:
             self._histories.passed(definition, row)
@@ -199,6 +203,17 @@ class DerivedTables:
         mark = Mark(
             definition=definition.hash, cut=row.cut, epoch=row.epoch, lsn=row.lsn, inputs=versions
         )
+        if definition.late_rows is not None:
+            return self._late.bring(
+                definition.late_rows,
+                inputs.at,
+                row,
+                self._recent,
+                path=self._path_of(definition.table),
+                mark=mark,
+                limits=self._limits,
+                again=anew,
+            )
         if definition.history is not None:
             step = self._history_step(definition, row, mark, anew=anew)
         else:

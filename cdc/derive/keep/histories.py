@@ -37,6 +37,16 @@ class LoggedTables:
     schemas_of: SchemaLookup
     readings_of: Callable[[str], Sequence[Reading]]
 
+    def reader(self, recent: Recent | None) -> LogReader:
+        """Return what reads the log; ``recent`` is what of it is in memory."""
+        return LogReader(
+            rows=TopicRows(path=self.path, recent=recent),
+            prefix=self.prefix,
+            placeholder=self.placeholder,
+            schemas_of=self.schemas_of,
+            readings_of=self.readings_of,
+        )
+
 
 class Histories:
     """The histories of a job; only the thread that derives calls it."""
@@ -67,7 +77,7 @@ class Histories:
             writer=writer,
             mark=mark,
             upto=_place(row, entry),
-            log=self._reader(recent),
+            log=self._log.reader(recent),
             kept=partial(self._kept, row, table),
             limits=limits,
         ).bring(since=self._reached.pop(definition.table, None), anew=anew)
@@ -80,16 +90,6 @@ class Histories:
         if reach is not None:
             upto = _place(row, _entry(row, definition.inputs[0]))
             self._reached[definition.table] = replace(reach, upto=upto, lsn=row.lsn)
-
-    def _reader(self, recent: Recent | None) -> LogReader:
-        log = self._log
-        return LogReader(
-            rows=TopicRows(path=log.path, recent=recent),
-            prefix=log.prefix,
-            placeholder=log.placeholder,
-            schemas_of=log.schemas_of,
-            readings_of=log.readings_of,
-        )
 
     def _kept(self, row: LedgerRow, table: TableId) -> Kept:
         landed = landed_position(self._log.path)

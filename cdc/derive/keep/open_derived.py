@@ -8,6 +8,7 @@ from cdc.config import Config
 from cdc.derive.definition.declared import Declared, declared
 from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.derive.keep.histories import Histories, LoggedTables
+from cdc.derive.late_rows.captured_log import CapturedLog
 from cdc.derive.step.limits import Limits
 from cdc.lake.layout import table_path
 from cdc.lake.records.derived_entry import DerivedEntry
@@ -23,7 +24,7 @@ def open_derived(
 ) -> DerivedTables:
     """Return the derived tables; ``last`` are their entries in the newest cut.
 
-    ``log`` is what histories are made of; without it they stop.
+    ``log`` is what histories are made of, and what says which rows are late; without it they stop.
 
     A definition that is not valid stops its table alone, with the problem as the reason.
     """
@@ -42,6 +43,7 @@ def open_derived(
         pauses=pauses(config.state_dir),
         seconds=config.derived.seconds,
         histories=None if log is None else Histories(log),
+        log=None if log is None else CapturedLog(log.reader),
     )
 
 

@@ -86,11 +86,11 @@ class LogReader:
             yield filled(decoding.decoded(events), schema, before)
 
     def _decoding(self, schema: TableSchema, after: Place, upto: Place) -> Decoding:
-        ends = Ends(self._markers(after, upto), schema.table.topic(self.prefix))
+        ends = Ends(self.markers(after, upto), schema.table.topic(self.prefix))
         decoder_of = partial(TableDecoder, target=schema, placeholder=self.placeholder)
         return Decoding(decoder_of, self.schemas_of, ends)
 
-    def _markers(self, after: Place, upto: Place) -> Iterator[Marker]:
+    def markers(self, after: Place, upto: Place) -> Iterator[Marker]:
         """Yield the END markers between two places, in order."""
         readers: dict[int | None, RecordReader | None] = {}
         topic = f"{self.prefix}.{_MARKERS}"

@@ -32,7 +32,13 @@ def _of_query(
     """Return the scope of a query; it takes milliseconds, and every step asks for it."""
     if definition.query is None:
         return Whole("it is no query")
-    return scope_of(definition.query, definition.key, dict(columns))
+    late = definition.late
+    if late is not None and late.policy == "aside":
+        return Whole("its late rows are put aside")
+    scope = scope_of(definition.query, definition.key, dict(columns))
+    if late is None or isinstance(scope, Whole) or late.shown in scope.columns:
+        return scope
+    return Whole(f"its windows become final, and {late.shown} is not in its scope key")
 
 
 def _of_rows(definition: Definition, partition: Sequence[str]) -> Scope | Whole:

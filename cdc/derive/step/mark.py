@@ -30,6 +30,7 @@ class Mark:
     ids: Mapping[str, str] = field(default_factory=dict)  # table -> its identity
     columns: Mapping[str, str] = field(default_factory=dict)  # name -> type in DuckDB's words
     cost: Mapping[str, Any] = field(default_factory=dict)  # of the step: the facts of a Cost
+    late: Mapping[str, Any] = field(default_factory=dict)  # of a table of late rows: its LateState
     log: Mapping[str, Any] = field(default_factory=dict)
     """Of a history: how far it has the log, and since when (cdc/derive/history/reach.py)."""
 
@@ -42,7 +43,7 @@ class Mark:
 
         A table whose newest commit is somebody else's has rows of no definition.
         """
-        facts = _facts(table)
+        facts = mark_facts(table)
         return bool(facts) and (facts["definition"], list(facts["columns"].items())) == (
             self.definition,
             list(self.columns.items()),
@@ -60,7 +61,7 @@ class Origin:
 
 def origin(table: DeltaTable, definition: str) -> Origin | None:
     """Return of what the table's rows are; None if they are of another definition, or of none."""
-    facts = _facts(table)
+    facts = mark_facts(table)
     if facts.get("definition") != definition:
         return None
     versions = {TableId.parse(name): version for name, version in facts["inputs"].items()}
@@ -70,17 +71,17 @@ def origin(table: DeltaTable, definition: str) -> Origin | None:
 
 def log_facts(table: DeltaTable) -> dict[str, Any]:
     """Return the reach of a history; nothing if the table is none, or somebody else's."""
-    return dict(_facts(table).get("log", {}))
+    return dict(mark_facts(table).get("log", {}))
 
 
 def is_of_definition(table: DeltaTable, mark: Mark) -> bool:
     """Return whether the table's rows are of the mark's definition."""
-    return _facts(table).get("definition") == mark.definition
+    return mark_facts(table).get("definition") == mark.definition
 
 
 def is_derived(table: DeltaTable) -> bool:
     """Return whether the table's newest commit is one of a derived table."""
-    return bool(_facts(table))
+    return bool(mark_facts(table))
 
 
 def facts_of(commit: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,6 +93,6 @@ def facts_of(commit: Mapping[str, Any]) -> dict[str, Any]:
     return facts if isinstance(facts, dict) and facts.get("derived") == 1 else {}
 
 
-def _facts(table: DeltaTable) -> dict[str, Any]:
-    """Return what the newest commit's mark says; nothing if it is somebody else's commit."""
+def mark_facts(table: DeltaTable) -> dict[str, Any]:
+    """Return what the mark at the table's version says; nothing if it is somebody else's commit."""
     return facts_of(table.history(1)[0])

@@ -28,15 +28,25 @@ _SIDES = ("old", "new")
 
 
 def find_dirty(
-    database: Calculator, scope: Scope, keys: Sequence[Output], changed: Collection[TableId]
+    database: Calculator,
+    scope: Scope,
+    keys: Sequence[Output],
+    changed: Collection[TableId],
+    closing: str = "",
 ) -> int:
-    """Create the table DIRTY and return how many values it has; ``keys`` are the key's columns."""
+    """Create the table DIRTY and return how many values it has; ``keys`` are the key's columns.
+
+    Those of ``closing``, stored rows and a condition, are among them.
+    """
     listed = ", ".join(f"CAST(NULL AS {one.type}) AS {column(n)}" for n, one in enumerate(keys))
     database.run(f"CREATE TABLE {SCHEMA}.found AS SELECT {listed} LIMIT 0")
     for branch in scope.branches:
         for number, occurrence in enumerate(branch.occurrences):
             if occurrence.table in changed:
                 _Reach(database, branch, keys, changed).follow(number)
+    if closing:
+        stored = ", ".join(one.quoted for one in keys)
+        database.run(f"INSERT INTO {SCHEMA}.found SELECT {stored} FROM {closing}")  # noqa: S608
     database.run(f"CREATE TABLE {SCHEMA}.{DIRTY} AS SELECT DISTINCT * FROM {SCHEMA}.found")  # noqa: S608
     return database.count(f"{SCHEMA}.{DIRTY}")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator, named
 from cdc.derive.engine.output_types import Output
+from cdc.derive.late.rule import FINAL
 from cdc.derive.scope.scope import DIRTY, SCHEMA, Scope, column
 from cdc.derive.step.changes import Changes, keep_changes
 from cdc.derive.step.difference import Difference, difference, scoped_difference
@@ -27,6 +28,10 @@ class Kept:
     """Finds the matches of a pattern, or the states of a fold, in the rows that are left."""
     most_keys: int
     """With more values of the scope key than these, all rows are calculated: it is cheaper."""
+    asked: Callable[[str], str] = str
+    """Returns a query of the definition with what its watermark adds."""
+    closing: str = ""
+    """The condition for stored rows that change though no input does; empty if none do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +56,12 @@ def recalculate(
     """
     changed = keep_changes(database, changes)
     types = {output.name: output for output in kept.outputs}
-    keys = find_dirty(database, scope, [types[name] for name in scope.columns], changed)
+    columns = [types[name] for name in scope.columns]
+    closing = f"{kept.stored} WHERE {kept.closing}" if kept.closing else ""
+    keys = find_dirty(database, scope, columns, changed, closing)
     if keys > kept.most_keys:
         kept.match()
-        query, key = definition.duckdb, definition.key
+        query, key = kept.asked(definition.duckdb), definition.key
         found = difference(database, query, kept.outputs, key, kept.stored)
         return Recalculated(difference=found, keys=keys, is_whole=True)
     if definition.query is None:
@@ -62,7 +69,7 @@ def recalculate(
         kept.match()
     found = scoped_difference(
         database,
-        scope.query,
+        kept.asked(scope.query),
         kept.outputs,
         definition.key,
         scope=scope.columns,
@@ -73,7 +80,8 @@ def recalculate(
 
 def stored_columns(definition: Definition, scope: Scope) -> tuple[str, ...]:
     """Return the columns of the stored rows that a step compares."""
-    return tuple(dict.fromkeys([ROW_HASH, COPY, *scope.columns, *definition.key]))
+    final = [FINAL] if definition.late is not None else []
+    return tuple(dict.fromkeys([ROW_HASH, COPY, *scope.columns, *definition.key, *final]))
 
 
 def _leave_dirty(database: Calculator, scope: Scope, table: TableId) -> None:

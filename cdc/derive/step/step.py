@@ -27,16 +27,20 @@ from cdc.derive.engine.inputs import (
     rows,
 )
 from cdc.derive.engine.output_types import Output
+from cdc.derive.late.rule import FINAL
+from cdc.derive.late.shown import is_final
 from cdc.derive.scope.of_definition import definition_scope
 from cdc.derive.scope.scope import Scope, Whole
 from cdc.derive.step.changes import Changes, changes_since
 from cdc.derive.step.difference import Difference, difference, handles
+from cdc.derive.step.judged import query_at, watermark_at
 from cdc.derive.step.limits import Cost, Limits
 from cdc.derive.step.mark import Mark, Origin, origin
 from cdc.derive.step.resident import ResidentTables, TableAt, stored_rows
 from cdc.derive.step.scoped import Kept, recalculate, stored_columns
 from cdc.derive.step.writer import TableWriter, UnwritableError
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.values.sql_text import postgres_name
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.lake.table.positions import open_table
 from cdc.tables import TableId
@@ -103,7 +107,7 @@ class Bringing:
             return self._whole(table, scope.reason)
         if now.ids != self._ids:
             return self._whole(table, "an input was made anew, or has another key")
-        changes = self._changes(since or self._at(now.inputs))
+        changes = self._changes({**self._at(now.inputs), **(since or {})})
         if not isinstance(changes, Changes):
             return self._whole(table, changes)
         step = self._scoped(scope, table, now, changes)
@@ -113,16 +117,15 @@ class Bringing:
         return {t: replace(one, version=versions[t]) for t, one in self.inputs.items()}
 
     def _changes(self, since: Mapping[TableId, Input]) -> Changes | str:
+        read = {t: one for t, one in self.inputs.items() if self.definition.reads(t)}
         known, share = self.resident.known, self.limits.share
-        return changes_since(
-            since, self.inputs, self._opened, self._needed, known=known, share=share
-        )
+        return changes_since(since, read, self._opened, self._needed, known=known, share=share)
 
     def _scoped(
         self, scope: Scope, table: DeltaTable, now: Origin, changes: Changes
     ) -> Step | None:
         """Do the step by its scope; None if it fails, which the whole query decides then."""
-        if not changes.count:
+        if not changes.count and self.definition.late is None:
             return self._unchanged(table)
         try:
             own = TableAt(
@@ -137,6 +140,8 @@ class Bringing:
                     stored=stored_rows(self.definition.table),
                     match=partial(match, database, self._opened, self.definition),
                     most_keys=max(_FEW_KEYS, int(self.limits.share * row_count(table))),
+                    asked=partial(query_at, self.definition, self._opened),
+                    closing=self._closing(),
                 )
                 found = recalculate(database, self.definition, scope, changes, kept)
         except CdcError as error:
@@ -154,7 +159,17 @@ class Bringing:
     def _wanted(self) -> Iterator[TableAt]:
         for table, one in self.inputs.items():
             columns = tuple(self._needed[table])
-            yield TableAt(table=table, at=one, opened=self._opened[table], columns=columns)
+            if self.definition.reads(table):
+                yield TableAt(table=table, at=one, opened=self._opened[table], columns=columns)
+
+    def _closing(self) -> str:
+        """Return the condition for stored rows that the watermark makes final now."""
+        late = self.definition.late
+        if late is None:
+            return ""
+        time = f"EPOCH_US({postgres_name(late.shown)})"
+        final = is_final(late, time, watermark_at(self.definition, self._opened))
+        return f'NOT "{FINAL}" AND {final}'
 
     def _cross_check(self, table: DeltaTable, scoped: Difference) -> None:
         """Raise TABLE_STOPPED if it is this cut's turn and the whole query gives other rows."""
@@ -182,11 +197,11 @@ class Bringing:
         """Calculate the whole query; compare it with the table if that has rows of it."""
         with calculator(self.limits.memory_mb, self.limits.scratch) as database:
             load(database, self._opened, self.definition)
-            outputs = database.outputs(self.definition.duckdb)
+            query, key = query_at(self.definition, self._opened), self.definition.key
+            outputs = database.outputs(query)
             mark = self._typed({output.name: output.type for output in outputs})
             stored = table if table is not None and mark.is_of(table) else None
             known = None if stored is None else rows(stored, [ROW_HASH, COPY])
-            query, key = self.definition.duckdb, self.definition.key
             return mark, stored, difference(database, query, outputs, key, known)
 
     def _typed(self, types: Mapping[str, str]) -> Mark:

@@ -75,13 +75,6 @@ def test_every_problem_of_windows_is_reported() -> None:
     assert [(each.line, each.column) for each in found] == [(1, 29), (2, 6)]
 
 
-@pytest.mark.parametrize("key", ["late", "emit"])
-def test_nothing_is_late(key: str) -> None:
-    text = f"/* ---\n{key}: 1\n--- */ SELECT w.a FROM tumble(s.t, ts, INTERVAL '1 hour') AS w"
-
-    assert str(problem(text)) == f"marts.sales.sql:2:1: {key} is not supported yet"
-
-
 def test_the_table_of_a_window_is_an_input_at_its_place() -> None:
     read = definition(
         "SELECT h.x FROM tumble(Shop.\"Orders\", ts, INTERVAL '1 hour') AS w\n"

@@ -200,9 +200,13 @@ def test_a_cross_check_stops_a_table_whose_scope_is_too_small(
         checked = _cuts(kept, lake, [22])[0]
 
         def too_few(
-            database: Calculator, scope: Scope, keys: Sequence[Output], changed: set[TableId]
+            database: Calculator,
+            scope: Scope,
+            keys: Sequence[Output],
+            changed: set[TableId],
+            closing: str,
         ) -> int:
-            count = find_dirty(database, scope, keys, changed)
+            count = find_dirty(database, scope, keys, changed, closing)
             database.run(f"DELETE FROM {SCHEMA}.{DIRTY}")
             return count
 

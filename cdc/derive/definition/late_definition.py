@@ -1,0 +1,65 @@
+"""Add to a definition what its front matter says of late rows."""
+
+import json
+from dataclasses import asdict, replace
+from hashlib import sha256
+
+from cdc.derive.definition.definition import Definition
+from cdc.derive.definition.file_names import late_of
+from cdc.derive.definition.front_matter import FrontMatter, key_place
+from cdc.derive.definition.late_matter import LateQuery
+from cdc.derive.late.rule import FINAL, LateRule
+from cdc.derive.sql.problem import Place, Problem
+
+LATE_QUERY = 'SELECT * FROM "_cdc_late"."rows"'
+"""What reads the rows that the log gives; it is there only where they are looked at."""
+
+
+def with_late(
+    definition: Definition, front: FrontMatter, text: str
+) -> tuple[list[Definition], list[Problem]]:
+    """Return the definition, and before it that of its late rows if there is one."""
+    if front.late is None or definition.query is None:
+        return [definition], []
+    asked = LateQuery(front.late, front.emit, definition.query, late_of(definition.table))
+    rule, wrong = asked.rule()
+    if rule is None:
+        return [], [
+            Problem(definition.file, *key_place(text, *keys), what, remedy)
+            for keys, what, remedy in wrong
+        ]
+    place = key_place(text, "late")
+    rows = _rows(definition, rule, place)
+    return [rows, _judged(definition, rule, place, rows)], []
+
+
+def _judged(definition: Definition, rule: LateRule, place: Place, rows: Definition) -> Definition:
+    added = () if rule.emits_final else (FINAL,)
+    facts = json.dumps([definition.hash, rows.hash, rule.emits_final, rule.shown])
+    return replace(
+        definition,
+        inputs=(*definition.inputs, rule.rows),
+        places=(*definition.places, place),
+        columns=(*definition.columns, *added),
+        late=rule,
+        hash=sha256(facts.encode()).hexdigest(),
+    )
+
+
+def _rows(definition: Definition, rule: LateRule, place: Place) -> Definition:
+    """Return the definition of the late rows: it follows from the rule, whatever the query is."""
+    facts = [str(rule.table), rule.allowed, rule.idle, rule.policy, asdict(rule.window)]
+    return replace(
+        definition,
+        table=rule.rows,
+        doc=f"The late rows of {definition.table}.",
+        key=(),
+        inputs=(rule.table,),
+        places=(place,),
+        columns=(),
+        duckdb=LATE_QUERY,
+        postgres="",
+        query=None,
+        late_rows=rule,
+        hash=sha256(json.dumps(facts).encode()).hexdigest(),
+    )

@@ -1,0 +1,126 @@
+"""Read the keys ``late`` and ``emit`` of a definition against its query."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+from sqlglot import exp
+
+from cdc.derive.definition.durations import is_duration, microseconds
+from cdc.derive.late.rule import FINAL, LateRule, Policy
+from cdc.derive.sql.event_window import ARGUMENT, EventWindow
+from cdc.tables import TableId
+
+Emit = Literal["updates", "final"]
+Complaint = tuple[tuple[str, ...], str, str]
+"""The keys that lead to what is wrong in the front matter, what it is, and the remedy."""
+COLUMN: Final = ("late", "column")
+_START, _END = "window_start", "window_end"
+
+
+class LateMatter(BaseModel):
+    """The keys of ``late``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    column: str
+    allowed: Annotated[str, AfterValidator(is_duration)]
+    policy: Policy = "keep"
+    idle: Annotated[str, AfterValidator(is_duration)] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LateQuery:
+    """What a definition says of lateness; the query is normalized, ``rows`` has its late rows."""
+
+    late: LateMatter
+    emit: Emit
+    query: exp.Query
+    rows: TableId
+
+    def rule(self) -> tuple[LateRule | None, list[Complaint]]:
+        """Return the rule, or what is wrong."""
+        chosen = [table for table in _windows(self.query) if _is_named(table, self.late.column)]
+        if len(chosen) != 1:
+            return None, [self._not_one(chosen)]
+        (table,) = chosen
+        window: EventWindow = table.args[ARGUMENT]
+        shown = self._shown(table)
+        wrong = list(self._wrong(table, window, shown))
+        if wrong:
+            return None, wrong
+        shown = shown or {}
+        return LateRule(
+            table=TableId(table.db, table.name),
+            window=window,
+            shown=shown.get(_END) or shown[_START],
+            shows_end=_END in shown,
+            allowed=microseconds(self.late.allowed),
+            rows=self.rows,
+            idle=None if self.late.idle is None else microseconds(self.late.idle),
+            policy=self.late.policy,
+            emits_final=self.emit == "final",
+        ), []
+
+    def _not_one(self, chosen: Sequence[exp.Table]) -> Complaint:
+        column = self.late.column
+        times = sorted({f"{t.db}.{t.name}.{t.args[ARGUMENT].time}" for t in _windows(self.query)})
+        if chosen:
+            what = f"late: the query has {len(chosen)} windows by {column}"
+            return COLUMN, what, f"keep one, or name it: {', '.join(times)}"
+        what = f"late: no window of the query is by {column}"
+        remedy = f"choose one of {', '.join(times)}" if times else "use tumble, hop or sessions"
+        return COLUMN, what, remedy
+
+    def _shown(self, table: exp.Table) -> dict[str, str] | None:
+        """Return the output columns that are the window's start and end; None below a subquery."""
+        if not isinstance(self.query, exp.Select) or table.parent_select is not self.query:
+            return None
+        found: dict[str, str] = {}
+        for output in self.query.selects:
+            column = output.unalias()
+            is_its = isinstance(column, exp.Column) and column.table in {"", table.alias_or_name}
+            if is_its and column.name in {_START, _END}:
+                found.setdefault(column.name, output.alias_or_name)
+        return found
+
+    def _wrong(
+        self, table: exp.Table, window: EventWindow, shown: dict[str, str] | None
+    ) -> Iterator[Complaint]:
+        sessions = window.form == "sessions"
+        if shown is None:
+            yield COLUMN, "late: its window is in a subquery", "write the window in FROM or JOIN"
+        elif not (shown.keys() & ({_END} if sessions else {_START, _END})):
+            remedy = f"add {table.alias_or_name}.{_END} to the SELECT"
+            yield COLUMN, "late: the result does not have the end of its window", remedy
+        if FINAL in {one.alias_or_name for one in self.query.selects}:
+            yield ("late",), f"late adds a column {FINAL}, which the query has", "rename that one"
+        if self.late.policy == "aside":
+            yield from self._wrong_aside(table, window)
+        elif self.emit == "final":
+            what = "emit: final needs policy: aside: a late row would change a final window"
+            yield ("emit",), what, "write policy: aside in late"
+
+    def _wrong_aside(self, table: exp.Table, window: EventWindow) -> Iterator[Complaint]:
+        if window.form != "tumble":
+            what = f"late: policy: aside takes tumble, and not {window.form}"
+            yield ("late", "policy"), what, "write policy: keep, which counts late rows"
+        uses = [one for one in self.query.find_all(exp.Table) if _id(one) == _id(table)]
+        if len(uses) > 1:
+            what = f"late: policy: aside needs {table.db}.{table.name} once in the query"
+            yield ("late", "policy"), what, "derive the other part as a table of its own"
+
+
+def _windows(query: exp.Query) -> list[exp.Table]:
+    return [table for table in query.find_all(exp.Table) if ARGUMENT in table.args]
+
+
+def _is_named(table: exp.Table, column: str) -> bool:
+    *qualifier, name = column.split(".")
+    names = {(), (table.alias_or_name,), (table.name,), (table.db, table.name)}
+    return name == table.args[ARGUMENT].time and tuple(qualifier) in names
+
+
+def _id(table: exp.Table) -> tuple[str, str]:
+    return table.db, table.name

@@ -1,0 +1,32 @@
+"""The columns that a table of late rows has beside those of the input."""
+
+from typing import Final
+
+import pyarrow as pa
+
+from cdc.derive.engine.calculator import Calculator, named
+from cdc.derive.late.late_rows import EFFECT, OFFSET, START
+from cdc.tables import TableId
+
+_TIME: Final = pa.timestamp("us", "UTC")
+FACTS: Final = pa.schema(
+    [
+        ("_op", pa.string()),
+        (EFFECT, pa.string()),
+        (START, _TIME),
+        ("_window_end", _TIME),
+        ("_watermark", _TIME),
+        ("_cut", pa.int64()),
+        ("_lsn", pa.int64()),
+        (OFFSET, pa.int64()),
+    ]
+)
+
+
+def declare_late_rows(database: Calculator, table: TableId) -> None:
+    """Create what the query of late rows of a loaded table reads, without rows."""
+    database.run('CREATE SCHEMA IF NOT EXISTS "_cdc_late"')
+    database.keep('"_cdc_late"."facts"', FACTS.empty_table())
+    columns = f'SELECT * FROM {named(table)}, "_cdc_late"."facts" LIMIT 0'  # noqa: S608 - our names
+    database.run(f'CREATE OR REPLACE TABLE "_cdc_late"."rows" AS {columns}')
+    database.run('DROP TABLE "_cdc_late"."facts"')

@@ -1,0 +1,58 @@
+"""Brings the tables of late rows to the cuts of a running job, from its log."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+
+from cdc.derive.engine.inputs import Input, key_of
+from cdc.derive.late.rule import LateRule
+from cdc.derive.late_rows.bringing import LateBringing
+from cdc.derive.late_rows.input_log import InputLog
+from cdc.derive.log.topic_rows import Recent
+from cdc.derive.step.limits import Limits
+from cdc.derive.step.mark import Mark
+from cdc.derive.step.step import Step
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake.records.ledger import LedgerRow
+from cdc.tables import TableId
+
+logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LateTables:
+    """The tables of late rows of a job; only the thread that derives calls it.
+
+    Without a ``log`` they stop.
+    """
+
+    log: InputLog | None
+
+    def bring(
+        self,
+        rule: LateRule,
+        inputs: Mapping[TableId, Input],
+        row: LedgerRow,
+        recent: Recent | None,
+        *,
+        path: str,
+        mark: Mark,
+        limits: Limits,
+        again: bool,
+    ) -> Step:
+        """Bring a table to the cut of ``row``; ``recent`` is what of the log is in memory."""
+        if self.log is None:
+            raise CdcError(ErrorKind.TABLE_STOPPED, "nobody reads the log for late rows")
+        step = LateBringing(
+            rule=rule,
+            key=key_of(inputs[rule.table].open()),
+            path=path,
+            mark=mark,
+            limits=limits,
+            read=partial(self.log.read, rule, row=row, recent=recent),
+        ).bring(again=again)
+        if step.added:
+            logger.info("late rows", table=str(rule.rows), cut=row.cut, added=step.added)
+        return step

@@ -1,0 +1,1 @@
+"""Which rows are late, and which windows are final: functions of the log, and of nothing else."""

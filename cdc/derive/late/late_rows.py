@@ -1,0 +1,91 @@
+"""Find the late rows of transactions, and what became of each in its final window."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from cdc.derive.late.rule import LateRule
+from cdc.derive.late.watermark import Event, Row, Transaction, Watermark
+
+EFFECT: Final = "_effect"
+OFFSET: Final = "_offset"
+START: Final = "_window_start"
+"""Columns of a table of late rows, beside those of the input."""
+Place = tuple[object, ...]
+"""A key and the start of a window: where a final window has a row, or has none."""
+
+
+class Effect(StrEnum):
+    """What became of a late row."""
+
+    ADDED = "added"  # the window counts it
+    REMOVED = "removed"  # the window does not count it any more
+    LEFT_OUT = "left out"  # the window does not count it, though the source has it
+    KEPT = "kept"  # the window counts it still, though the source has it no more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateRow:
+    """A row whose windows were all over; times are in microseconds since 1970."""
+
+    row: Row
+    op: str  # the connector's letter of its event
+    effect: Effect
+    offset: int
+    lsn: int
+    watermark: int
+    start: int  # of its last window
+    end: int
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges transactions in the order of the log; ``state`` is what it has seen so far.
+
+    With ``policy: aside`` a window is as it was when it became final. So the first late event of a
+    key in a window decides, and ``frozen`` has all those places.
+    """
+
+    rule: LateRule
+    state: Watermark = field(default_factory=Watermark)
+    frozen: set[Place] = field(default_factory=set)
+
+    def judge(self, transactions: Iterable[Transaction]) -> Iterator[LateRow]:
+        """Yield the late rows of the transactions, and take them into the state."""
+        for transaction in transactions:
+            closed = self.state.time(self.rule)
+            for event in transaction.events if closed is not None else ():
+                for row, effect in self._effects(event, closed):
+                    yield self._late(row, effect, event, transaction, closed or 0)
+            self.state = self.state.after(transaction, self.rule)
+
+    def _effects(self, event: Event, closed: int | None) -> Iterator[tuple[Row, Effect]]:
+        aside = self.rule.policy == "aside"
+        for row, is_before in ((event.before, True), (event.after, False)):
+            if row is None or row.time is None or not self.rule.is_late(row.time, closed):
+                continue
+            if not aside:
+                yield row, Effect.REMOVED if is_before else Effect.ADDED
+                continue
+            place = (*(event.key or ()), self.rule.start(row.time))
+            if not is_before:
+                yield row, Effect.LEFT_OUT
+            elif place not in self.frozen:
+                yield row, Effect.KEPT
+            self.frozen.add(place)
+
+    def _late(
+        self, row: Row, effect: Effect, event: Event, transaction: Transaction, closed: int
+    ) -> LateRow:
+        time = row.time or 0
+        return LateRow(
+            row=row,
+            op=event.op,
+            effect=effect,
+            offset=event.offset,
+            lsn=transaction.lsn,
+            watermark=closed,
+            start=self.rule.start(time),
+            end=self.rule.last_end(time),
+        )

@@ -1,0 +1,56 @@
+"""Define when a row of a window's input is late, and when a window is final."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from cdc.derive.sql.event_window import EventWindow
+from cdc.tables import TableId
+
+Policy = Literal["keep", "aside"]
+FINAL: Final = "_final"
+"""The column of the result that says whether its window is final."""
+FUTURE: Final = 300_000_000
+"""So many microseconds after its own commit a row's time may be; a later one says nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateRule:
+    """The rule of one derived table; times and durations are in microseconds, since 1970 in UTC."""
+
+    table: TableId  # the captured table whose rows may be late
+    window: EventWindow  # that its rows are in; ``time`` is the column that decides
+    shown: str  # the output column that has the window's end, or its start
+    shows_end: bool
+    allowed: int
+    rows: TableId  # the derived table of its late rows, whose commits have the watermark
+    idle: int | None = None  # how long the table may rest before its windows close without rows
+    policy: Policy = "keep"
+    emits_final: bool = False  # windows that are not final are left out
+
+    def last_end(self, time: int) -> int:
+        """Return the end of the last window that a row of this time falls into.
+
+        A session is the one that the row would be by itself: which others it joins depends on them.
+        """
+        if self.window.form == "sessions":
+            return time + self.window.length
+        since = (time - self.window.origin) // self.window.slide * self.window.slide
+        return since + self.window.origin + self.window.length
+
+    def start(self, time: int) -> int:
+        """Return the start of the window that ``last_end`` ends."""
+        return self.last_end(time) - self.window.length
+
+    def is_late(self, time: int, watermark: int | None) -> bool:
+        """Return whether all windows of a row had ended when this was the watermark."""
+        return watermark is not None and self.last_end(time) <= watermark
+
+    @property
+    def rest(self) -> int:
+        """How long after the value of ``shown`` the watermark makes a row of the result final.
+
+        A session can grow by a row that is not late as long as its gap lies behind the watermark.
+        """
+        if self.window.form == "sessions":
+            return self.window.length
+        return 0 if self.shows_end else self.window.length

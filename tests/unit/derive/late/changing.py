@@ -1,0 +1,199 @@
+"""A table whose transactions are known, and what derived tables over it are at each cut."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from cdc.derive.definition.definition import Definition
+from cdc.derive.definition.folder import read_file
+from cdc.derive.keep.derived_tables import DerivedTables
+from cdc.derive.late.rule import LateRule
+from cdc.derive.late.watermark import Event, Row, Transaction
+from cdc.derive.late_rows.input_log import LogSlice, Place
+from cdc.derive.log.topic_rows import Recent
+from cdc.lake.records.derived_entry import DerivedEntry
+from cdc.lake.records.ledger import LedgerRow
+from cdc.lake.table.positions import KEY_PROPERTY
+from cdc.state.derived_requests import pauses, rebuilds
+from cdc.tables import TableId
+from tests.unit.derive.late.logs import MINUTE
+from tests.unit.derive.small_lake import PATIENT, SmallLake, rows_of
+
+EVENTS: Final = pa.schema([("id", pa.int64()), ("n", pa.int64()), ("ts", pa.timestamp("us"))])
+TABLE: Final = TableId("shop", "events")
+EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - as a timestamp without zone is
+HOURS: Final = """\
+/* ---
+late: {{column: ts, allowed: {allowed}{more}}}{emit}
+--- */
+SELECT w.window_start, w.window_end, count(*) AS rows, sum(w.n) AS total
+FROM {form} AS w GROUP BY w.window_start, w.window_end"""
+TUMBLE: Final = "tumble(shop.events, ts, INTERVAL '1 hour')"
+Values = tuple[int, int, int | None]
+"""A row: its id, a number, and the minute of its time."""
+Change = tuple[Values | None, Values | None]
+"""A row before and after an event."""
+
+
+@dataclass(frozen=True)
+class Did:
+    """A transaction: when it was committed, in minutes, and what it changed."""
+
+    committed: int
+    changes: Sequence[Change] = ()
+
+
+def hours(form: str = TUMBLE, allowed: str = "10 minutes", more: str = "", emit: str = "") -> str:
+    return HOURS.format(form=form, allowed=allowed, more=more, emit=emit)
+
+
+def defined(text: str) -> list[Definition]:
+    """Return the definition of the late rows, and that of ``marts.seen``."""
+    read, problems = read_file("marts.seen.sql", "marts.seen.sql", text)
+    assert problems == []
+    return read
+
+
+def after(log: Sequence[Did]) -> dict[int, Values]:
+    """Return the table's rows after these transactions, by id."""
+    rows: dict[int, Values] = {}
+    for did in log:
+        for old, new in did.changes:
+            if old is not None:
+                assert rows.pop(old[0]) == old
+            if new is not None:
+                assert new[0] not in rows
+                rows[new[0]] = new
+    return rows
+
+
+def time(minute: int) -> datetime:
+    return EPOCH + timedelta(minutes=minute)
+
+
+@dataclass
+class Log:
+    """The transactions in the log; ``upto`` is how many of them the next cut has."""
+
+    did: Sequence[Did]
+    upto: int = 0
+    given_up: int = 0  # so many of the first are no longer there
+
+    def read(
+        self, rule: LateRule, after: Place, row: LedgerRow, recent: Recent | None = None
+    ) -> LogSlice:
+        assert (rule.table, row.tables[0].table, recent) == (TABLE, str(TABLE), None)
+        begin = max(after.get("transactions", 0), self.given_up)
+        return LogSlice(
+            begun=self._place(begin),
+            place=self._place(self.upto),
+            columns=EVENTS,
+            transactions=self._transactions(begin),
+        )
+
+    def _place(self, number: int) -> Place:
+        return {"transactions": number, "offset": number * 1000 - 1}
+
+    def _transactions(self, begin: int) -> Iterator[Transaction]:
+        for number in range(begin, self.upto):
+            did = self.did[number]
+            events = (
+                Event(_row(old), _row(new), _op(old, new), number * 1000 + place, _key(old, new))
+                for place, (old, new) in enumerate(did.changes)
+            )
+            yield Transaction(did.committed * MINUTE, tuple(events), number)
+
+
+def _row(values: Values | None) -> Row | None:
+    if values is None:
+        return None
+    number, n, minute = values
+    micros = None if minute is None else minute * MINUTE
+    return Row(micros, (number, n, micros))
+
+
+def _key(old: Values | None, new: Values | None) -> tuple[Any, ...]:
+    (number, *_), *_ = (side for side in (old, new) if side is not None)
+    return (number,)
+
+
+def _op(old: Values | None, new: Values | None) -> str:
+    return "c" if old is None else "u" if new is not None else "d"
+
+
+@dataclass
+class Changing:
+    """A small lake with the table, brought to cuts of the log."""
+
+    folder: Path
+    did: Sequence[Did]
+
+    def __post_init__(self) -> None:
+        self.lake = SmallLake(self.folder, {"events": EVENTS})
+        self.lake.set(events=[])
+        table = DeltaTable(self.lake.path(TABLE))
+        table.alter.set_table_properties({KEY_PROPERTY: '["id"]'}, raise_if_not_exists=False)
+        self.log = Log(self.did)
+
+    def keep(self, text: str, last: Sequence[DerivedEntry] = ()) -> DerivedTables:
+        return DerivedTables(
+            defined(text),
+            self.lake.path,
+            self.lake.limits(),
+            last=last,
+            rebuilds=rebuilds(self.folder),
+            pauses=pauses(self.folder),
+            seconds=PATIENT,
+            log=self.log,
+        )
+
+    def cut(self, kept: DerivedTables, upto: int) -> list[DerivedEntry]:
+        """Return the entries at a cut that has so many transactions; all are well."""
+        entries = list(self.publish(kept, upto).derived)
+        assert [(one.state, one.reason) for one in entries] == [("streaming", "")] * len(entries)
+        return entries
+
+    def publish(self, kept: DerivedTables, upto: int) -> LedgerRow:
+        """Return the row of a cut that has so many transactions."""
+        rows = after(self.did[:upto])
+        values = [
+            {"id": number, "n": n, "ts": None if minute is None else time(minute)}
+            for number, n, minute in rows.values()
+        ]
+        if upto != self.log.upto:
+            self.lake.set(events=values)
+        self.log.upto = upto
+        row = self.lake.row()
+        return replace(row, derived=kept.entries(row))
+
+
+Found = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]
+"""The rows of the table, and its late rows without their cut."""
+
+
+def in_cuts(folder: Path, text: str, did: Sequence[Did], number: int) -> list[Found]:
+    """Return what there is at each of so many cuts; a rebuild after the last gives the same."""
+    changing = Changing(folder / str(number), did)
+    ends = [len(did) * cut // number for cut in range(1, number + 1)]
+    with closing(changing.keep(text)) as kept:
+        found = [both(changing.cut(kept, end)) for end in ends]
+        for one in defined(text):
+            rebuilds(changing.folder).ask(one.table)
+        assert both(changing.cut(kept, len(did))) == found[-1]
+        assert not any(rebuilds(changing.folder).is_asked(one.table) for one in defined(text))
+    return found
+
+
+def both(entries: Sequence[DerivedEntry]) -> Found:
+    late, seen = entries
+    return rows_of(seen), [(*row[:-3], *row[-2:]) for row in rows_of(late)]
+
+
+def utc(minute: int) -> datetime:
+    return time(minute).replace(tzinfo=UTC)
