@@ -15,6 +15,7 @@ from cdc.apply.rounds.cut_finder import CutFinder
 from cdc.apply.rounds.cut_requests import CutRequests
 from cdc.apply.rounds.first_snapshot import FirstSnapshot
 from cdc.apply.rounds.last_cut import LastCut
+from cdc.apply.rounds.log_slice import Slice
 from cdc.apply.rounds.publisher import Publisher
 from cdc.apply.rounds.recovery import Recovery
 from cdc.apply.rounds.rounds import RoundChecks, Rounds, stuck_transactions
@@ -38,7 +39,6 @@ from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.records.readings import Readings
 from cdc.land.inbox import Inbox
 from cdc.land.kafka_rows import read_rows
-from cdc.land.log_rows import LogRows
 from cdc.land.query import Lander, LandingHooks, Offsets, Rest
 from cdc.land.small_batches import SmallBatches
 from cdc.observe.recent_freshness import RecentFreshness
@@ -259,11 +259,11 @@ class _Composer:
 
 
 def _derive(
-    derived: DerivedTables, row: LedgerRow, rows: LogRows, after: Mapping[str, int]
+    derived: DerivedTables, row: LedgerRow, part: Slice, after: Mapping[str, int]
 ) -> tuple[DerivedEntry, ...]:
     """Bring the derived tables to a cut, with the rows of the log that are in memory."""
-    recent = None if rows.events is None else Recent(events=rows.events, after=after)
-    return derived.entries(row, recent)
+    events = part.rows.events if derived.reads_log else None
+    return derived.entries(row, None if events is None else Recent(events=events, after=after))
 
 
 def _rest(

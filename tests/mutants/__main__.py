@@ -19,6 +19,7 @@ from tests.mutants.changed_rows import CHANGED_ROWS
 from tests.mutants.commits import COMMITS
 from tests.mutants.derived import DERIVED
 from tests.mutants.derived_folds import DERIVED_FOLDS
+from tests.mutants.derived_histories import DERIVED_HISTORIES
 from tests.mutants.derived_patterns import DERIVED_PATTERNS
 from tests.mutants.event_windows import EVENT_WINDOWS
 from tests.mutants.masked import MASKED
@@ -38,6 +39,7 @@ ALL = (
     *MASKED,
     *DERIVED,
     *DERIVED_FOLDS,
+    *DERIVED_HISTORIES,
     *DERIVED_PATTERNS,
     *EVENT_WINDOWS,
     *CHANGED_ROWS,

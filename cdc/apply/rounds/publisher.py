@@ -17,12 +17,11 @@ from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.land import landing as landed_values
 from cdc.land.inbox import Inbox
-from cdc.land.log_rows import LogRows
 from cdc.observe.recent_freshness import RecentFreshness
 from cdc.observe.stage_times import Stage, StageTimes
 from cdc.state.requests import Request
 
-Derive = Callable[[LedgerRow, LogRows, Mapping[str, int]], tuple[DerivedEntry, ...]]
+Derive = Callable[[LedgerRow, Slice, Mapping[str, int]], tuple[DerivedEntry, ...]]
 logger = structlog.get_logger(__name__)
 
 
@@ -46,7 +45,7 @@ class Publisher:
         """``wal_end`` returns where the source's WAL ends; None where the source cannot say now.
 
         ``derive`` brings the derived tables to the cut of a row, and returns their entries. It gets
-        the rows of the log beyond the last cut, and where that ended in each topic.
+        the events beyond the last cut, and where that ended in each topic.
         """
         self._ledger = ledger
         self.last = last
@@ -74,7 +73,7 @@ class Publisher:
         """
         with self._stages.timed(Stage.PUBLISH):
             row, offsets = self._row(cut, part, served)
-            derived = self._derive(row, part.rows, self.last.offsets)
+            derived = self._derive(row, part, self.last.offsets)
             row = replace(row, derived=derived, published_at=datetime.now(UTC))
             reach(Failpoint.BEFORE_LEDGER_APPEND)
             self._ledger.append(row)

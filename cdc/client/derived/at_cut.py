@@ -65,7 +65,7 @@ def preview(config: Config, name: str, at: str | None, limit: int) -> tuple[Ledg
             raise CdcError(
                 ErrorKind.CONFIG,
                 f"{name} is a history, which follows from events and not from a query",
-                remedy="read what the job has kept: wal2lake sql",
+                remedy="read what the job has kept, by wal2lake sql or cdc.read",
             )
         _refuse_late_rows(definition)
         with calculated(config, definition, row) as (database, query):

@@ -17,8 +17,8 @@ def refused_by_source(
 ) -> Iterator[Problem]:
     """Yield a problem for each query that Postgres refuses, for its types for instance.
 
-    A meaning that only one of two engines accepts is no meaning that both can prove. Patterns and
-    folds are left out, which Postgres does not have.
+    A meaning that only one of two engines accepts is no meaning that both can prove. Patterns,
+    folds and histories are left out, which Postgres does not have.
     """
     known = {one.table: one for one in definitions}
     for one in definitions:

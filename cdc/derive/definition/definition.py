@@ -27,11 +27,11 @@ class Definition:
     inputs: tuple[TableId, ...]  # distinct, in order of first use
     columns: tuple[str, ...]  # of the output, in order
     duckdb: str
-    postgres: str  # empty for patterns and folds, which the source cannot calculate
+    postgres: str  # empty for what the source cannot calculate: patterns, folds, histories
     hash: str  # of query and key: comments, layout, doc and refresh do not change it
     pattern: Pattern | None = None  # whose matches ``duckdb`` reads
     query: exp.Query | None = field(default=None, compare=False, repr=False)
-    """What ``duckdb`` and ``postgres`` are printed from; None for patterns and folds."""
+    """What ``duckdb`` and ``postgres`` are printed from; None for patterns, folds and histories."""
     fold: Fold | None = None  # whose states or faults ``duckdb`` reads
     late: LateRule | None = None  # which rows are late, and which windows are final
     late_rows: LateRule | None = None  # of the table that has the late rows, which has no query

@@ -43,6 +43,7 @@ class VersionStore:
     schema: TableSchema
     stored: DeltaTable | None
     _known: set[Key] = field(default_factory=set)
+    _asked: frozenset[Key] | None = None
 
     def __post_init__(self) -> None:
         self._key_of = key_of(self.schema)
@@ -91,8 +92,10 @@ class VersionStore:
         missing = set(keys) - self._known
         if missing and self._known:
             self.load_all()
-        self.database.run(f"DROP TABLE IF EXISTS {_KEYS}")
-        self.database.keep(_KEYS, self._keys(keys))
+        if self._asked != frozenset(keys):
+            self.database.run(f"DROP TABLE IF EXISTS {_KEYS}")
+            self.database.keep(_KEYS, self._keys(keys))
+            self._asked = frozenset(keys)
         if missing and not self._has_all:
             self._add(f"{NOW}{self._among(missing)}", self._chosen())
         self._known |= missing

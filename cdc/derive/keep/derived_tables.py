@@ -89,6 +89,11 @@ class DerivedTables:
         self._work: Future[None] | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="derive")
 
+    @property
+    def reads_log(self) -> bool:
+        """Whether any of them is made of events."""
+        return any(definition.history is not None for definition in self._definitions)
+
     def close(self) -> None:
         """End the thread; a step that has begun is finished first."""
         self._pool.shutdown(cancel_futures=True)

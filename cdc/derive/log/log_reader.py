@@ -7,6 +7,7 @@ may be as long as the log.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, pairwise
 from typing import Final
 
 from cdc.apply.local.arrow import log_events
@@ -119,18 +120,14 @@ class LogReader:
 
 
 def _with_halves_together(stretches: Iterable[list[LogEvent]]) -> Iterator[list[LogEvent]]:
-    """Let the last event of a stretch wait for the next one: it may begin a change of a key."""
+    """Let the last event of a stretch go with the next one if it begins a change of a key."""
     waiting: list[LogEvent] = []
-    for stretch in stretches:
+    for stretch, following in pairwise(chain(filter(None, stretches), [[]])):
         events = [*waiting, *stretch]
-        end = len(events) - 1
-        if end > 0 and events[end].moved:
-            end -= 1
-        waiting = events[max(end, 0) :]
-        if end > 0:
+        end = len(events) - 1 if following and following[0].moved else len(events)
+        waiting = events[end:]
+        if end:
             yield events[:end]
-    if waiting:
-        yield waiting
 
 
 def _of_epoch(schema: TableSchema, epoch: int, readings: Sequence[Reading]) -> list[Reading]:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cdc.derive.history.store import VersionStore
 from tests.events.source import act
 from tests.unit.derive.history.kept import KeptHistory, history
 from tests.unit.derive.log.logged import NOON, LoggedSource
@@ -144,6 +145,27 @@ def test_unchanged_values_changed_keys_and_truncates(versions: Callable[..., lis
         (2, 2, "text 1", 1200, 1300),
         (3, 9, "text 9", 1300, None),
     ]
+
+
+def test_a_step_reads_the_rows_that_its_events_are_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = KeptHistory(tmp_path, history("n"))
+    for key in range(20):
+        kept.source.insert(key, 0, 1)
+    kept.source.commit()
+    kept.bring()
+    kept.source.update(3, 1, {})
+    kept.source.rekey(4, 30, {})
+    kept.source.commit()
+
+    def not_asked(_: VersionStore) -> None:
+        raise AssertionError("all rows were read")
+
+    monkeypatch.setattr(VersionStore, "load_all", not_asked)
+    step = kept.bring()
+
+    assert (step.added, step.removed, step.rows) == (4, 2, 22)
 
 
 @settings(max_examples=6, deadline=None)

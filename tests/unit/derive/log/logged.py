@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-from deltalake import write_deltalake
+from deltalake import CommitProperties, write_deltalake
 
 from cdc.derive.log.event import Place
 from cdc.derive.log.log_reader import LogReader
@@ -19,6 +19,7 @@ from cdc.events.envelope import OLD_KEY
 from cdc.events.schema import TableSchema, table_schema_from_avro
 from cdc.events.transactions import END
 from cdc.lake.records.readings import Reading
+from cdc.lake.table.positions import LandedPosition
 from cdc.land.arrow_rows import arrow_rows
 from cdc.tables import TableMode
 from tests.events.recorded import PREFIX, recording
@@ -134,7 +135,13 @@ def landed(path: Path, *landings: Sequence[Mapping[str, Any]]) -> None:
     for number, records in enumerate(landings, 1):
         if records:
             rows = pa.Table.from_pylist([dict(one) for one in records], schema=SOURCE)
-            write_deltalake(str(path), arrow_rows(rows, number, NOON), mode="append")
+            place = LandedPosition(epoch=1, landing=number, offsets={}, topic_ids={})
+            write_deltalake(
+                str(path),
+                arrow_rows(rows, number, NOON),
+                mode="append",
+                commit_properties=CommitProperties({"userMetadata": place.metadata()}),
+            )
 
 
 def parts(

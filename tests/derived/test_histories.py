@@ -1,0 +1,85 @@
+"""A history equals its table at every kept cut, and is the same when it is made anew."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+
+import cdc
+from cdc.derive.history.history import OWN, at_lsn
+from cdc.lake.layout import ledger_under
+from cdc.lake.records.ledger import Ledger, LedgerRow
+from tests.derived.conftest import define
+from tests.e2e.installation import Installation
+from tests.e2e.workload import Workload
+
+pytestmark = pytest.mark.e2e
+
+HISTORIES: Final[Mapping[str, str]] = {
+    "marts.accounts_past": "/* ---\nkind: history\ntable: bank.accounts\n--- */\n",
+    "marts.documents_past": (
+        "/* ---\nkind: history\ntable: bank.documents\ntrack: [revision, tags]\n--- */\n"
+    ),
+}
+OVER_ONE: Final = (
+    "SELECT h.id, count(*) AS versions, max(h._from_lsn) AS last FROM marts.accounts_past AS h "
+    "GROUP BY h.id"
+)
+
+
+def stored(installation: Installation, table: str, where: str = "true") -> list[dict[str, Any]]:
+    """Return rows of a derived table's newest version, without wal2lake's columns."""
+    opened = DeltaTable(f"{installation.folder}/lake/{table.replace('.', '/')}")
+    names = [f'"{f.name}"' for f in opened.schema().fields if not f.name.startswith("_cdc_")]
+    query = f"SELECT {', '.join(names)} FROM t WHERE {where}"
+    found = QueryBuilder().register("t", opened).execute(query).read_all()
+    return sorted(pa.table(found).to_pylist(), key=repr)
+
+
+def at(installation: Installation, table: str, row: LedgerRow) -> list[dict[str, Any]]:
+    lake = str(installation.folder / "lake")
+    found = cdc.read(table, at=row, lake=lake).read_all().to_pylist()
+    rows = ({n: v for n, v in each.items() if not n.startswith("_cdc_")} for each in found)
+    return sorted(rows, key=repr)
+
+
+def past(installation: Installation, table: str, row: LedgerRow) -> list[dict[str, Any]]:
+    """Return what the history, as it is now, has of the table at a cut."""
+    found = stored(installation, table, at_lsn(row.epoch, row.lsn))
+    return sorted(({n: v for n, v in each.items() if n not in OWN} for each in found), key=repr)
+
+
+def test_it_is_its_table_at_every_cut_and_the_same_when_made_anew(derived: Installation) -> None:
+    define(derived, {**HISTORIES, "marts.account_versions": OVER_ONE})
+    ledger = Ledger(ledger_under(f"{derived.folder}/lake"))
+    derived.run("sync", "--timeout", "900")
+    begun = ledger.last()
+    assert begun is not None
+    with Workload(derived.source_url, seed=44) as workload:
+        workload.await_commits(150)
+    derived.execute("UPDATE bank.documents SET revision = revision + 1 WHERE id % 3 = 0")
+    derived.run("sync", "--timeout", "900")
+    cuts = [row for row in ledger.rows(after=begun.cut) if row.lsn is not None]
+
+    compared = 0
+    for table, history in (
+        ("bank.accounts", "marts.accounts_past"),
+        ("bank.documents", "marts.documents_past"),
+    ):
+        for row in cuts[:: max(1, len(cuts) // 10)] + cuts[-1:]:
+            assert past(derived, history, row) == at(derived, table, row)
+            compared += 1
+    assert compared > 2
+    assert len(stored(derived, "marts.documents_past", "_to_lsn IS NOT NULL")) > 0
+
+    verdicts = derived.facts("derived", "verify", *HISTORIES, "marts.account_versions")
+    assert [verdict["equal"] for verdict in verdicts["tables"]] == [True] * 3
+    whole = {name: stored(derived, name) for name in HISTORIES}
+    for name in HISTORIES:
+        derived.run("derived", "rebuild", name)
+        assert stored(derived, name, f"_from_lsn <= {cuts[-1].lsn}") == whole[name]
+    for name in (*HISTORIES, "marts.account_versions"):
+        (derived.folder / "derived" / f"{name}.sql").unlink()
+    derived.run("apply-config")
