@@ -20,6 +20,7 @@ from tests.mutants.commits import COMMITS
 from tests.mutants.derived import DERIVED
 from tests.mutants.derived_folds import DERIVED_FOLDS
 from tests.mutants.derived_histories import DERIVED_HISTORIES
+from tests.mutants.derived_late import DERIVED_LATE
 from tests.mutants.derived_patterns import DERIVED_PATTERNS
 from tests.mutants.event_windows import EVENT_WINDOWS
 from tests.mutants.masked import MASKED
@@ -40,6 +41,7 @@ ALL = (
     *DERIVED,
     *DERIVED_FOLDS,
     *DERIVED_HISTORIES,
+    *DERIVED_LATE,
     *DERIVED_PATTERNS,
     *EVENT_WINDOWS,
     *CHANGED_ROWS,

@@ -37,6 +37,12 @@ class LoggedTables:
     schemas_of: SchemaLookup
     readings_of: Callable[[str], Sequence[Reading]]
 
+    def given_up(self, topic: str) -> int:
+        """Return the last offset of a topic that was deleted from the log; -1 for none."""
+        landed = landed_position(self.path)
+        expired = {} if landed is None else landed.expired
+        return expired.get(topic, NOTHING)[1]
+
     def reader(self, recent: Recent | None) -> LogReader:
         """Return what reads the log; ``recent`` is what of it is in memory."""
         return LogReader(
@@ -92,12 +98,10 @@ class Histories:
             self._reached[definition.table] = replace(reach, upto=upto, lsn=row.lsn)
 
     def _kept(self, row: LedgerRow, table: TableId) -> Kept:
-        landed = landed_position(self._log.path)
-        expired = {} if landed is None else landed.expired
         topic, markers = table.topic(self._log.prefix), f"{self._log.prefix}.transaction"
         return Kept(
-            offset=expired.get(topic, NOTHING)[1],
-            marker_offset=expired.get(markers, NOTHING)[1],
+            offset=self._log.given_up(topic),
+            marker_offset=self._log.given_up(markers),
             readings=readings_at(self._log.readings_of(str(table)), row, str(table)),
         )
 

@@ -43,7 +43,7 @@ def open_derived(
         pauses=pauses(config.state_dir),
         seconds=config.derived.seconds,
         histories=None if log is None else Histories(log),
-        log=None if log is None else CapturedLog(log.reader),
+        log=None if log is None else CapturedLog(log.reader, log.given_up),
     )
 
 

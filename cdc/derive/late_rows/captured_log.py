@@ -19,6 +19,7 @@ from cdc.derive.log.topic_rows import Recent
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.table.store import read_schema
+from cdc.tables import TableId
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class CapturedLog:
     """The log as a reader of it gives it; an ``InputLog``."""
 
     reader_of: Callable[[Recent | None], LogReader]
+    given_up: Callable[[str], int]
+    """Returns the last offset of a topic that was deleted from the log; -1 if it has all events."""
 
     def read(
         self, rule: LateRule, after: Facts, row: LedgerRow, recent: Recent | None = None
@@ -34,7 +37,7 @@ class CapturedLog:
 
         Without a place they begin with the log: at the image before which it was given up, if any.
         """
-        return _Reading(self.reader_of(recent)).read(rule, after, row)
+        return _Reading(self.reader_of(recent), self.given_up).read(rule, after, row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ class _Reading:
     """One reading of the log."""
 
     reader: LogReader
+    given_up: Callable[[str], int]
 
     def read(self, rule: LateRule, after: Facts, row: LedgerRow) -> LogSlice:
         """Return what ``CapturedLog.read`` does."""
@@ -77,7 +81,7 @@ class _Reading:
             return Place(**facts), None if version < 0 else Input(entry.path, version)
         readings = self.reader.readings_of(entry.table)
         images = [one for one in readings if one.image and one.position.epoch == upto.epoch]
-        if images:
+        if images and self._given_up(TableId.parse(entry.table)) >= 0:
             one = images[-1]
             place = Place(
                 epoch=upto.epoch,
@@ -90,16 +94,16 @@ class _Reading:
         return first, None
 
     def _refuse_gap(self, rule: LateRule, after: Place, upto: Place) -> None:
-        """Raise TABLE_STOPPED if the event behind a place is no longer in the log."""
-        if after.epoch != upto.epoch or after.offset >= upto.offset:
-            return
-        topic = rule.table.topic(self.reader.prefix)
-        if not any(map(len, self.reader.rows.rows(topic, after.offset, after.offset + 1))):
+        """Raise TABLE_STOPPED if events behind a place are no longer in the log."""
+        if after.epoch == upto.epoch and after.offset < self._given_up(rule.table):
             raise CdcError(
                 ErrorKind.TABLE_STOPPED,
                 f"the log of {rule.table} was given up beyond what its late rows have seen",
                 remedy=f"take late out of the definition, drop {rule.rows}, and put late in again",
             )
+
+    def _given_up(self, table: TableId) -> int:
+        return self.given_up(table.topic(self.reader.prefix))
 
     def _with_others(
         self, transactions: Iterator[Transaction], after: Place, upto: Place

@@ -25,9 +25,11 @@ from cdc.tables import TableId
 from tests.unit.derive.late.logs import MINUTE
 from tests.unit.derive.small_lake import PATIENT, SmallLake, rows_of
 
-EVENTS: Final = pa.schema([("id", pa.int64()), ("n", pa.int64()), ("ts", pa.timestamp("us"))])
+EVENTS: Final = pa.schema(
+    [("id", pa.int64()), ("n", pa.int64()), ("ts", pa.timestamp("us", "UTC"))]
+)
 TABLE: Final = TableId("shop", "events")
-EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - as a timestamp without zone is
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 HOURS: Final = """\
 /* ---
 late: {{column: ts, allowed: {allowed}{more}}}{emit}
@@ -193,7 +195,3 @@ def in_cuts(folder: Path, text: str, did: Sequence[Did], number: int) -> list[Fo
 def both(entries: Sequence[DerivedEntry]) -> Found:
     late, seen = entries
     return rows_of(seen), [(*row[:-3], *row[-2:]) for row in rows_of(late)]
-
-
-def utc(minute: int) -> datetime:
-    return time(minute).replace(tzinfo=UTC)

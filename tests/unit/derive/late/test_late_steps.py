@@ -123,7 +123,7 @@ def test_a_window_becomes_final_by_its_scope(tmp_path: Path) -> None:
     cost = Cost(**facts(third)["cost"])
     assert (cost.mode, cost.why, cost.keys) == ("scoped", "", 1)
     told = [str(lateness_at(row)["marts.seen"].watermark) for row in cuts]
-    assert told[2] == f"{time(at('01:00'))}+00:00"
+    assert told[2] == str(time(at("01:00")))
 
 
 def test_a_session_is_final_when_no_row_in_time_can_join_it(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from tests.unit.derive.late.changing import (
     hours,
     in_cuts,
     time,
-    utc,
 )
 from tests.unit.derive.late.logs import at
 
@@ -37,7 +36,7 @@ def test_a_late_row_is_counted_and_noted(tmp_path: Path, cuts: int) -> None:
     seen, late = in_cuts(tmp_path, hours(), [did(FIRST), did(LATE), *heartbeats], cuts)[-1]
 
     assert seen == [window("11:00", 1, 5, final=True), window("12:00", 1, 10, final=False)]
-    times = utc(at("11:00")), utc(at("12:00")), utc(at("12:00"))
+    times = time(at("11:00")), time(at("12:00")), time(at("12:00"))
     assert late == [(2, 5, time(at("11:45")), "c", "added", *times, 1, 1000)]
 
 

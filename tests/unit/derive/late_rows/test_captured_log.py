@@ -120,11 +120,11 @@ class Logged:
         )
         self.readings.append(reading)
 
-    def log(self, begin: int = 0) -> CapturedLog:
-        """Return the log of all records but the first."""
+    def log(self, begin: int = 0, given_up: int = -1) -> CapturedLog:
+        """Return the log of all records but the first, whose last offset is that one."""
         landed(self.folder / "log", self.source.records[begin:])
         found = reader(TopicRows(path=str(self.folder / "log")), self.readings)
-        return CapturedLog(lambda _: found)
+        return CapturedLog(lambda _: found, lambda _: given_up)
 
 
 def did(source: LoggedSource) -> list[tuple[int, list[tuple[Any, ...]]]]:
@@ -222,10 +222,21 @@ def test_it_begins_at_the_image_before_which_the_log_is_given_up(tmp_path: Path)
     logged.source.update(1, 11, {})
     row = logged.cut()
 
-    found = logged.log(begin).read(ONES, {}, row)
+    found = logged.log(begin, given_up=0).read(ONES, {}, row)
 
     assert [(e.before, e.after) for one in found.transactions for e in one.events] != []
     assert found.begun["offset"] == 0
+
+
+def test_events_that_were_given_up_before_they_were_seen_stop_the_table(tmp_path: Path) -> None:
+    logged = Logged(tmp_path)
+    logged.source.insert(1, 10, None)
+    row = logged.cut()
+    place = logged.log().read(ONES, {}, row).place
+
+    assert list(logged.log(given_up=0).read(ONES, place, row).transactions) == []
+    with pytest.raises(CdcError, match=r"was given up beyond what its late rows have seen"):
+        logged.log(given_up=1).read(ONES, place, row)
 
 
 def test_commits_of_other_tables_are_there_where_the_table_may_rest(tmp_path: Path) -> None:

@@ -1,0 +1,108 @@
+"""Bugs of late rows: what is judged by what, where a window ends, what a step remembers."""
+
+from typing import Final
+
+from tests.mutants.mutant import Mutant
+
+_LATE: Final = "tests/unit/derive/late"
+_RULE: Final = (f"{_LATE}/test_watermark.py",)
+_CHANGED: Final = (f"{_LATE}/test_late_tables.py::test_rows_of_final_windows_change",)
+_NOTED: Final = (f"{_LATE}/test_late_tables.py::test_a_late_row_is_put_aside",)
+_BY_SCOPE: Final = (f"{_LATE}/test_late_steps.py::test_a_window_becomes_final_by_its_scope",)
+_COMPARED: Final = (f"{_LATE}/test_late_steps.py::test_a_rebuild_that_finds_other_late_rows_stops",)
+_LOGGED: Final = ("tests/unit/derive/late_rows/test_captured_log.py",)
+
+
+def _of(name: str, file: str, old: str, new: str, tests: tuple[str, ...]) -> Mutant:
+    path = f"cdc/derive/{file}.py"
+    return Mutant(name=f"late: {name}", file=path, old=old, new=new, tests=tests)
+
+
+DERIVED_LATE: Final = (
+    _of(
+        "the watermark is that of the cut",
+        "late/late_rows",
+        "        for transaction in transactions:\n"
+        "            closed = self.state.time(self.rule)\n",
+        "        closed = self.state.time(self.rule)\n        for transaction in transactions:\n",
+        _NOTED,
+    ),
+    _of(
+        "a transaction is judged by its own watermark",
+        "late/watermark",
+        "            late=self.late + sum(is_late(event, closed, rule)",
+        "            late=self.late + sum(is_late(event, replace(self, newest=_latest(self.newest, "
+        "*present)).time(rule), rule)",
+        _RULE,
+    ),
+    _of(
+        "a window that ends at the watermark is open to rows",
+        "late/rule",
+        "self.last_end(time) <= watermark",
+        "self.last_end(time) < watermark",
+        _RULE,
+    ),
+    _of(
+        "a window that ends at the watermark is not final",
+        "late/shown",
+        "{time} <= {watermark",
+        "{time} < {watermark",
+        _BY_SCOPE,
+    ),
+    _of(
+        "a row from the future closes every window",
+        "late/watermark",
+        "if time <= transaction.committed + FUTURE]",
+        "if time <= transaction.committed + FUTURE**2]",
+        _RULE,
+    ),
+    _of(
+        "an update moves the watermark",
+        "late/watermark",
+        "if event.before is None and event.after is not None\n",
+        "if event.after is not None\n",
+        _RULE,
+    ),
+    _of(
+        "a step judges what the last one judged",
+        "late_rows/bringing",
+        "self.read(known.place if known else {})",
+        "self.read({})",
+        _NOTED,
+    ),
+    _of(
+        "a step forgets which rows are frozen",
+        "late_rows/bringing",
+        "judge.state, judge.frozen = known.seen, self._frozen(stored)",
+        "judge.state = known.seen",
+        _CHANGED,
+    ),
+    _of(
+        "a final window has the row that was left out",
+        "engine/restored",
+        "{EFFECT} = '{Effect.LEFT_OUT}'\"",
+        "{EFFECT} = '{Effect.KEPT}'\"",
+        _CHANGED,
+    ),
+    _of(
+        "rows stay open that no change of an input reaches",
+        "step/scoped",
+        'if kept.closing else ""',
+        'if kept.closing is None else ""',
+        _BY_SCOPE,
+    ),
+    _of(
+        "a rebuild compares nothing",
+        "late_rows/bringing",
+        "            if again:\n",
+        "            if False:\n",
+        _COMPARED,
+    ),
+    _of(
+        "other commits do not count",
+        "late_rows/captured_log",
+        "if rule.idle is not None:",
+        "if False:",
+        _LOGGED,
+    ),
+)
