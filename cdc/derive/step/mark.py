@@ -31,7 +31,7 @@ class Mark:
     columns: Mapping[str, str] = field(default_factory=dict)  # name -> type in DuckDB's words
     cost: Mapping[str, Any] = field(default_factory=dict)  # of the step: the facts of a Cost
     log: Mapping[str, Any] = field(default_factory=dict)
-    """Of a history: how far it has the log, and since when (cdc/derive/history/reach.py)."""
+    """Of a history: how far it has the log, and since when (cdc/derive/history_step/reach.py)."""
 
     def properties(self) -> CommitProperties:
         """Return the mark as properties of a commit."""
