@@ -76,6 +76,7 @@ PURE = (
     "cdc.derive.definition.*",
     "cdc.derive.fold.*",
     "cdc.derive.pattern.*",
+    "cdc.derive.spark.*",
     "cdc.derive.sql.*",
     "cdc.operations.resnapshot.text_forms",
     "cdc.client.plan",
