@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from enum import Enum
 from typing import Annotated, Any
 
 import typer
@@ -11,11 +12,18 @@ from rich.table import Table
 from rich.text import Text
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from cdc.cli.show.derived_tables import listing, preview_facts, preview_table, verdicts
+from cdc.cli.show.derived_tables import (
+    checked_facts,
+    listing,
+    preview_facts,
+    preview_table,
+    table_facts,
+    verdicts,
+)
 from cdc.cli.show.wait_line import wait_line
 from cdc.client.derived.at_cut import definitions, one_of, published_row
 from cdc.client.derived.at_cut import preview as preview_of
-from cdc.client.derived.check import Checked, CheckedTable
+from cdc.client.derived.check import Checked
 from cdc.client.derived.check import check as check_all
 from cdc.client.derived.drop import drop as drop_of
 from cdc.client.derived.explain import explain as explain_of
@@ -23,6 +31,7 @@ from cdc.client.derived.rebuild import rebuild as rebuild_of
 from cdc.client.derived.verify import DerivedReport, verify_by_source, verify_locally
 from cdc.config import Config, load
 from cdc.errors import POLICY, CdcError, ErrorKind
+from cdc.observe import logs
 from cdc.state.derived_requests import pauses
 from cdc.state.pipeline import resolve
 from cdc.tables import TableId
@@ -46,6 +55,19 @@ TimeoutOption = Annotated[
     float,
     typer.Option("--timeout", metavar="SECONDS", min=1, help="How long to wait for the cut."),
 ]
+
+
+class Engine(Enum):
+    """What calculates in this process, as ``--engine`` names it."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+EngineOption = Annotated[
+    Engine,
+    typer.Option("--engine", help="What calculates here: DuckDB, or a Spark session of its own."),
+]
 NameArgument = Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")]
 
 
@@ -54,7 +76,7 @@ def check(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) ->
     """Check every definition; print the file, line and remedy of each problem; exit 2 with any."""
     checked = check_all(load(config))
     if as_json:
-        print(json.dumps(_checked_facts(checked), indent=2))
+        print(json.dumps(checked_facts(checked), indent=2))
     else:
         _show_checked(checked, Console(highlight=False))
     if checked.problems:
@@ -108,12 +130,18 @@ def verify(  # noqa: PLR0917 - the options of a command
     by_source: Annotated[
         bool, typer.Option("--source", help="Let the source calculate them, at a cut of now.")
     ] = False,
+    engine: EngineOption = Engine.LOCAL,
     timeout: TimeoutOption = 300,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
     """Calculate tables again and compare all rows; exit 1 when any differs."""
-    report = _report(load(config), names or (), at, timeout, by_source=by_source)
+    if by_source:
+        report = _by_source(load(config), names or (), at, timeout, engine)
+    elif engine is Engine.SPARK:
+        report = _by_spark(load(config), names or (), at)
+    else:
+        report = verify_locally(load(config), names or (), at)
     if as_json:
         print(json.dumps(_report_facts(report), indent=2))
     else:
@@ -177,43 +205,29 @@ def drop(
     print(f"deleted {drop_of(load(config), name)}")
 
 
-def _report(
-    config: Config, names: Sequence[str], at: str | None, timeout: float, *, by_source: bool
+def _by_source(
+    config: Config, names: Sequence[str], at: str | None, timeout: float, engine: Engine
 ) -> DerivedReport:
-    if not by_source:
-        return verify_locally(config, names, at)
-    if at is not None:
+    if at is not None or engine is not Engine.LOCAL:
         raise CdcError(
             ErrorKind.CONFIG,
-            "the source can only calculate as of now",
-            remedy="leave out --at or --source",
+            "the source can only calculate by itself, as of now",
+            remedy="leave out --at and --engine, or --source",
         )
     with wait_line("verifying") as tell:
         return verify_by_source(resolve(config), names, timeout=timeout, tell=tell)
 
 
+def _by_spark(config: Config, names: Sequence[str], at: str | None) -> DerivedReport:
+    from cdc.client.derived.by_spark import verify_by_spark  # noqa: PLC0415 - loads pyspark
+
+    logs.quiet()
+    return verify_by_spark(config, names, at)
+
+
 def _report_facts(report: DerivedReport) -> dict[str, Any]:
     tables = [asdict(table) | {"equal": table.equal} for table in report.tables]
     return {**asdict(report), "equal": report.equal, "tables": tables}
-
-
-def _checked_facts(checked: Checked) -> dict[str, Any]:
-    return {
-        "tables": [_table_facts(table) for table in checked.tables],
-        "problems": [asdict(problem) for problem in checked.problems],
-    }
-
-
-def _table_facts(table: CheckedTable) -> dict[str, Any]:
-    definition = table.definition
-    return {
-        "table": str(definition.table),
-        "file": definition.file,
-        "inputs": [str(one) for one in definition.inputs],
-        "key": list(definition.key),
-        "refresh": definition.refresh,
-        "columns": {output.name: output.type for output in table.outputs},
-    }
 
 
 def _show_checked(checked: Checked, console: Console) -> None:
@@ -225,7 +239,7 @@ def _show_checked(checked: Checked, console: Console) -> None:
     for name in ("table", "inputs", "key", "columns"):
         table.add_column(name)
     for one in checked.tables:
-        facts = _table_facts(one)
+        facts = table_facts(one)
         columns = ", ".join(f"{name} {kind.lower()}" for name, kind in facts["columns"].items())
         named = ", ".join(facts["inputs"]), ", ".join(facts["key"])
         table.add_row(facts["table"], *named, columns)

@@ -1,14 +1,18 @@
 """Derived tables as tables on the terminal."""
 
-from typing import Any
+from dataclasses import asdict
+from typing import Any, Final
 
 import pyarrow as pa
 from rich.table import Table
 from rich.text import Text
 
+from cdc.client.derived.check import Checked, CheckedTable
 from cdc.client.derived.verify import DerivedReport
 from cdc.client.read.published import is_flagged
 from cdc.lake.records.ledger import LedgerRow
+
+_WITNESSES: Final = {"local": "DuckDB", "spark": "Spark", "source": "the source"}
 
 
 def listing(row: LedgerRow) -> Table:
@@ -43,10 +47,30 @@ def _plain(value: object) -> object:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
+def checked_facts(checked: Checked) -> dict[str, Any]:
+    """Return the valid tables and the problems as an object for JSON."""
+    return {
+        "tables": [table_facts(table) for table in checked.tables],
+        "problems": [asdict(problem) for problem in checked.problems],
+    }
+
+
+def table_facts(table: CheckedTable) -> dict[str, Any]:
+    """Return what a valid definition declares as an object for JSON."""
+    definition = table.definition
+    return {
+        "table": str(definition.table),
+        "file": definition.file,
+        "inputs": [str(one) for one in definition.inputs],
+        "key": list(definition.key),
+        "refresh": definition.refresh,
+        "columns": {output.name: output.type for output in table.outputs},
+    }
+
+
 def verdicts(report: DerivedReport) -> Table:
     """Return how each table compares with its query."""
-    who = "the source" if report.witness == "source" else "DuckDB"
-    caption = f"at cut {report.cut}, calculated by {who}"
+    caption = f"at cut {report.cut}, calculated by {_WITNESSES[report.witness]}"
     table = Table(show_edge=False, caption=caption, caption_justify="left")
     for name in ("table", "rows", "missing", "extra", ""):
         table.add_column(name, justify="right" if name in {"rows", "missing", "extra"} else "left")

@@ -23,6 +23,7 @@ from cdc.derive.definition.inlined import beyond_sql, inlined
 from cdc.derive.engine.inputs import Input, columns, rows
 from cdc.derive.sql.collation import text_ordered
 from cdc.derive.step.difference import typed
+from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.upkeep.held import held
 from cdc.source.server.connection import Connection, translated
@@ -51,7 +52,7 @@ class DerivedVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivedReport:
-    """The verdicts at one cut, and the witness: ``local`` or ``source``."""
+    """The verdicts at one cut, and the witness: ``local``, ``spark`` or ``source``."""
 
     cut: int
     witness: str
@@ -69,7 +70,7 @@ def verify_locally(config: Config, names: Sequence[str], at: str | None) -> Deri
         row = published_row(config, at)
         verdicts = [
             _compared(row, one, partial(_locally, config, row))
-            for one in _chosen(definitions(config, row), names)
+            for one in chosen(definitions(config, row), names)
         ]
     return DerivedReport(cut=row.cut, witness="local", tables=verdicts)
 
@@ -82,12 +83,10 @@ def verify_by_source(
     with held(config.lake.path), moment(pipeline, timeout=timeout, tell=tell) as at:
         verdicts = []
         known, texts = definitions(config, at.cut), _texts(at.cut)
-        for one in _chosen(known, names):
+        for one in chosen(known, names):
             beyond = beyond_sql(one, known)
             if beyond is not None:
-                kind = "patterns" if beyond.fold is None else "folds"
-                what = f"the source cannot calculate {kind}, as {beyond.table} is"
-                reason = f"{what}: verify it locally"
+                reason = no_sql("the source", beyond)
                 verdicts.append(DerivedVerdict(table=str(one.table), reason=reason))
                 continue
             tell(f"comparing {one.table}")
@@ -97,21 +96,36 @@ def verify_by_source(
     return DerivedReport(cut=at.cut.cut, witness="source", tables=verdicts)
 
 
-def _chosen(known: Mapping[TableId, Definition], names: Sequence[str]) -> list[Definition]:
+def chosen(known: Mapping[TableId, Definition], names: Sequence[str]) -> list[Definition]:
+    """Return the named definitions, or all without names; raises CONFIG for an unknown one."""
     return [one_of(known, name) for name in names] or list(known.values())
+
+
+def no_sql(witness: str, definition: Definition) -> str:
+    """Return why a witness cannot calculate a definition that is no query."""
+    kind = "patterns" if definition.fold is None else "folds"
+    return f"{witness} cannot calculate {kind}, as {definition.table} is: verify it locally"
+
+
+def entry_at(row: LedgerRow, definition: Definition) -> DerivedEntry | str:
+    """Return what the cut has of the table, or why that is not to be compared with its query."""
+    name = str(definition.table)
+    entry = row.derived_entry(name)
+    if entry is None:
+        return f"cut {row.cut} does not have it"
+    if is_flagged(entry):
+        return warning(entry, row.cut)
+    if entry.definition != definition.hash:
+        return "its definition has changed: run apply-config"
+    return entry
 
 
 def _compared(
     row: LedgerRow, definition: Definition, calculate: Callable[[Definition], Rows]
 ) -> DerivedVerdict:
-    name = str(definition.table)
-    entry = row.derived_entry(name)
-    if entry is None:
-        return DerivedVerdict(table=name, reason=f"cut {row.cut} does not have it")
-    if is_flagged(entry):
-        return DerivedVerdict(table=name, reason=warning(entry, row.cut))
-    if entry.definition != definition.hash:
-        return DerivedVerdict(table=name, reason="its definition has changed: run apply-config")
+    name, entry = str(definition.table), entry_at(row, definition)
+    if isinstance(entry, str):
+        return DerivedVerdict(table=name, reason=entry)
     wanted, found = _counted(calculate(definition)), _counted(_stored(entry.path, entry.version))
     return DerivedVerdict(
         table=name,
