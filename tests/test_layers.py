@@ -82,6 +82,7 @@ PURE = (
     "cdc.derive.log.event",
     "cdc.derive.log.filled",
     "cdc.derive.pattern.*",
+    "cdc.derive.spark.*",
     "cdc.derive.sql.*",
     "cdc.operations.resnapshot.text_forms",
     "cdc.client.plan",

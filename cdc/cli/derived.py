@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from enum import Enum
 from typing import Annotated, Any
 
 import typer
@@ -28,6 +29,7 @@ from cdc.client.derived.rebuild import rebuild as rebuild_of
 from cdc.client.derived.verify import DerivedReport, verify_by_source, verify_locally
 from cdc.config import Config, load
 from cdc.errors import POLICY, CdcError, ErrorKind
+from cdc.observe import logs
 from cdc.state.derived_requests import pauses
 from cdc.state.pipeline import resolve
 from cdc.tables import TableId
@@ -51,6 +53,19 @@ AtOption = Annotated[
 TimeoutOption = Annotated[
     float,
     typer.Option("--timeout", metavar="SECONDS", min=1, help="How long to wait for the cut."),
+]
+
+
+class Engine(Enum):
+    """What calculates in this process, as ``--engine`` names it."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+EngineOption = Annotated[
+    Engine,
+    typer.Option("--engine", help="What calculates here: DuckDB, or a Spark session of its own."),
 ]
 NameArgument = Annotated[str, typer.Argument(metavar="TABLE", help="schema.table")]
 
@@ -126,12 +141,18 @@ def verify(  # noqa: PLR0917 - the options of a command
     by_source: Annotated[
         bool, typer.Option("--source", help="Let the source calculate them, at a cut of now.")
     ] = False,
+    engine: EngineOption = Engine.LOCAL,
     timeout: TimeoutOption = 300,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
     """Calculate tables again and compare all rows; exit 1 when any differs."""
-    report = _report(load(config), names or (), at, timeout, by_source=by_source)
+    if by_source:
+        report = _by_source(load(config), names or (), at, timeout, engine)
+    elif engine is Engine.SPARK:
+        report = _by_spark(load(config), names or (), at)
+    else:
+        report = verify_locally(load(config), names or (), at)
     if as_json:
         print(json.dumps(_report_facts(report), indent=2))
     else:
@@ -195,19 +216,24 @@ def drop(
     print(f"deleted {drop_of(load(config), name)}")
 
 
-def _report(
-    config: Config, names: Sequence[str], at: str | None, timeout: float, *, by_source: bool
+def _by_source(
+    config: Config, names: Sequence[str], at: str | None, timeout: float, engine: Engine
 ) -> DerivedReport:
-    if not by_source:
-        return verify_locally(config, names, at)
-    if at is not None:
+    if at is not None or engine is not Engine.LOCAL:
         raise CdcError(
             ErrorKind.CONFIG,
-            "the source can only calculate as of now",
-            remedy="leave out --at or --source",
+            "the source can only calculate by itself, as of now",
+            remedy="leave out --at and --engine, or --source",
         )
     with wait_line("verifying") as tell:
         return verify_by_source(resolve(config), names, timeout=timeout, tell=tell)
+
+
+def _by_spark(config: Config, names: Sequence[str], at: str | None) -> DerivedReport:
+    from cdc.client.derived.by_spark import verify_by_spark  # noqa: PLC0415 - loads pyspark
+
+    logs.quiet()
+    return verify_by_spark(config, names, at)
 
 
 def _report_facts(report: DerivedReport) -> dict[str, Any]:

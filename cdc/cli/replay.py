@@ -1,7 +1,6 @@
 """``wal2lake replay`` and ``rebuild`` build tables anew from the log or from Kafka."""
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -127,7 +126,7 @@ def _published_tables(config: Config) -> list[str]:
 def _into(
     config: Config, table: TableId, path: str, events_from: str, to: str | None, *, as_json: bool
 ) -> None:
-    _quiet()
+    logs.quiet()
     place = path if "://" in path else str(Path(path).resolve())
     with _lines() as say:
         options = ReplayOptions(table=table, path=place, events_from=events_from, at=to)
@@ -138,12 +137,6 @@ def _into(
         print("\n".join(sentences(outcome)))
     if outcome.likeness is not None and not outcome.likeness.equal:
         raise typer.Exit(1)
-
-
-def _quiet() -> None:
-    """Log only warnings, on stderr: stdout is for the command's own output."""
-    os.environ.setdefault(logs.LEVEL_VARIABLE, "WARNING")
-    logs.configure()
 
 
 @contextmanager

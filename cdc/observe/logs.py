@@ -67,6 +67,12 @@ def configure(stream: TextIO | None = None) -> None:
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
+def quiet() -> None:
+    """Log only warnings, on stderr: stdout is for a command's own output."""
+    os.environ.setdefault(LEVEL_VARIABLE, "WARNING")
+    configure()
+
+
 def _renderer(out: TextIO) -> Processor:
     if out.isatty():
         return structlog.dev.ConsoleRenderer()

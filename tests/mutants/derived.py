@@ -9,6 +9,8 @@ _KEPT: Final = tuple(
 )
 _WRITTEN: Final = ("tests/unit/derive/keep/test_writer.py",)
 _ASKED: Final = ("tests/unit/client/derived/test_asked.py",)
+_BY_SPARK: Final = ("tests/spark/derive/test_by_spark.py",)
+_SAID_BY_SPARK: Final = ("tests/spark/derive/test_dialect.py",)
 DERIVED: Final = (
     Mutant(
         name="derived: equal rows are counted once",
@@ -114,5 +116,19 @@ DERIVED: Final = (
         old="        extra=(found - wanted).total(),\n",
         new="",
         tests=_ASKED,
+    ),
+    Mutant(
+        name="derived: Spark does not look at what is stored",
+        file="cdc/client/derived/by_spark.py",
+        old="found.withColumn(_COUNT, F.lit(-1))",
+        new="found.limit(0).withColumn(_COUNT, F.lit(-1))",
+        tests=_BY_SPARK,
+    ),
+    Mutant(
+        name="derived: Spark rounds the sign of a decimal",
+        file="cdc/derive/spark/printing.py",
+        old="return f\"({self.sql(expression, 'this')} * -1)\"",
+        new="return f\"(-{self.sql(expression, 'this')})\"",
+        tests=_SAID_BY_SPARK,
     ),
 )

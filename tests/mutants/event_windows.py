@@ -41,8 +41,8 @@ EVENT_WINDOWS: Final = (
     Mutant(
         name="windows: a row hops once more than it may",
         file=_PRINTING,
-        old="GENERATE_SERIES(0, {count - 1})",
-        new="GENERATE_SERIES(0, {count})",
+        old="spelling.series(count - 1)",
+        new="spelling.series(count)",
         tests=_KEPT,
     ),
     Mutant(

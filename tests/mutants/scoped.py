@@ -80,6 +80,13 @@ SCOPED: Final = (
         tests=_CASES,
     ),
     Mutant(
+        name="scoped: columns of an input that others read too are taken by their places",
+        file=_REACH,
+        old='listed = self._columns(table) if table in self._changed else "r.*"',
+        new='listed = "r.*"',
+        tests=("tests/unit/derive/keep/test_shared_inputs.py",),
+    ),
+    Mutant(
         name="scoped: an input that is kept has rows that are gone",
         file=_RESIDENT,
         old="    if not _delete(database, table, columns):\n        return False\n",

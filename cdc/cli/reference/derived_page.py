@@ -13,7 +13,8 @@ Generated from `cdc/derive/` by `python -m cdc.cli.reference docs/reference`; a 
 compares. `tests/source/derive` evaluates every line of the first part in Postgres and in DuckDB, on
 NULL, NaN, the smallest and the largest values, 38 digits, times before 1970 and at the change of
 clocks, and text outside ASCII, and requires equal values. Postgres has no windows of event time:
-they are compared with queries that use `date_bin` and subqueries.
+they are compared with queries that use `date_bin` and subqueries. `tests/spark/derive` requires of
+Spark the same values, or that it names what it refuses.
 
 A definition is one SELECT as Postgres spells it. Tables are written `schema.table`. A query that
 Postgres itself refuses, because of its types for instance, may be accepted here: try it in psql.

@@ -1,7 +1,7 @@
 """Derived tables as tables on the terminal."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from rich.table import Table
@@ -11,6 +11,8 @@ from cdc.client.derived.verify import DerivedReport
 from cdc.client.read.published import is_flagged
 from cdc.derive.late_rows.lateness import lateness_at
 from cdc.lake.records.ledger import LedgerRow
+
+_WITNESSES: Final = {"local": "DuckDB", "spark": "Spark", "source": "the source"}
 
 
 def listing(row: LedgerRow) -> Table:
@@ -57,8 +59,7 @@ def _plain(value: object) -> object:
 
 def verdicts(report: DerivedReport) -> Table:
     """Return how each table compares with its query."""
-    who = "the source" if report.witness == "source" else "DuckDB"
-    caption = f"at cut {report.cut}, calculated by {who}"
+    caption = f"at cut {report.cut}, calculated by {_WITNESSES[report.witness]}"
     table = Table(show_edge=False, caption=caption, caption_justify="left")
     for name in ("table", "rows", "missing", "extra", ""):
         table.add_column(name, justify="right" if name in {"rows", "missing", "extra"} else "left")

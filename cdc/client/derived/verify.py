@@ -60,7 +60,7 @@ class DerivedVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivedReport:
-    """The verdicts at one cut, and the witness: ``local`` or ``source``."""
+    """The verdicts at one cut, and the witness: ``local``, ``spark`` or ``source``."""
 
     cut: int
     witness: str
@@ -78,7 +78,7 @@ def verify_locally(config: Config, names: Sequence[str], at: str | None) -> Deri
         row = published_row(config, at)
         verdicts = [
             _compared(row, one, partial(_locally, config, row))
-            for one in _chosen(definitions(config, row), names)
+            for one in chosen(definitions(config, row), names)
         ]
     return DerivedReport(cut=row.cut, witness="local", tables=verdicts)
 
@@ -91,10 +91,10 @@ def verify_by_source(
     with held(config.lake.path), moment(pipeline, timeout=timeout, tell=tell) as at:
         verdicts = []
         known, texts = definitions(config, at.cut), _texts(at.cut)
-        for one in _chosen(known, names):
+        for one in chosen(known, names):
             beyond = beyond_sql(one, known)
             if beyond is not None:
-                reason = f"{_beyond(beyond)}: verify it locally"
+                reason = no_sql("the source", beyond)
                 verdicts.append(DerivedVerdict(table=str(one.table), reason=reason))
                 continue
             tell(f"comparing {one.table}")
@@ -104,26 +104,14 @@ def verify_by_source(
     return DerivedReport(cut=at.cut.cut, witness="source", tables=verdicts)
 
 
-def _kind(beyond: Definition) -> str:
-    if beyond.history is not None:
-        return "histories"
-    return "patterns" if beyond.fold is None else "folds"
-
-
-def _chosen(known: Mapping[TableId, Definition], names: Sequence[str]) -> list[Definition]:
+def chosen(known: Mapping[TableId, Definition], names: Sequence[str]) -> list[Definition]:
     """Return the tables of these names; without any, all but those of late rows.
 
-    These follow from the log, and no query gives them: a rebuild compares them with it.
+    These follow from the log, and no query gives them: a rebuild compares them with it. Raises
+    CONFIG for an unknown name.
     """
     queries = [one for one in known.values() if one.late_rows is None]
     return [one_of(known, name) for name in names] or queries
-
-
-def _beyond(definition: Definition) -> str:
-    """Return why the source cannot calculate a query that reads the definition's table."""
-    if definition.late is not None or definition.late_rows is not None:
-        return f"the source does not know which rows of {definition.table} are late"
-    return f"the source cannot calculate {_kind(definition)}, as {definition.table} is"
 
 
 def _with_final(definition: Definition, row: LedgerRow, query: str) -> str:
@@ -136,20 +124,42 @@ def _with_final(definition: Definition, row: LedgerRow, query: str) -> str:
     return shown_by_source(definition.late, query, watermark)
 
 
+def no_sql(witness: str, definition: Definition) -> str:
+    """Return why a witness cannot calculate a definition."""
+    if definition.late is not None or definition.late_rows is not None:
+        why = f"does not know which rows of {definition.table} are late"
+    else:
+        why = f"cannot calculate {_kind(definition)}, as {definition.table} is"
+    return f"{witness} {why}: verify it locally"
+
+
+def _kind(definition: Definition) -> str:
+    if definition.history is not None:
+        return "histories"
+    return "patterns" if definition.fold is None else "folds"
+
+
+def entry_at(row: LedgerRow, definition: Definition) -> DerivedEntry | str:
+    """Return what the cut has of the table, or why that is not to be compared with its query."""
+    name = str(definition.table)
+    if definition.late_rows is not None:
+        return "it follows from the log: wal2lake derived rebuild compares it"
+    entry = row.derived_entry(name)
+    if entry is None:
+        return f"cut {row.cut} does not have it"
+    if is_flagged(entry):
+        return warning(entry, row.cut)
+    if entry.definition != definition.hash:
+        return "its definition has changed: run apply-config"
+    return entry
+
+
 def _compared(
     row: LedgerRow, definition: Definition, calculate: Callable[[Definition], Rows]
 ) -> DerivedVerdict:
-    name = str(definition.table)
-    if definition.late_rows is not None:
-        reason = "it follows from the log: wal2lake derived rebuild compares it"
-        return DerivedVerdict(table=name, reason=reason)
-    entry = row.derived_entry(name)
-    if entry is None:
-        return DerivedVerdict(table=name, reason=f"cut {row.cut} does not have it")
-    if is_flagged(entry):
-        return DerivedVerdict(table=name, reason=warning(entry, row.cut))
-    if entry.definition != definition.hash:
-        return DerivedVerdict(table=name, reason="its definition has changed: run apply-config")
+    name, entry = str(definition.table), entry_at(row, definition)
+    if isinstance(entry, str):
+        return DerivedVerdict(table=name, reason=entry)
     wanted, found = _counted(calculate(definition)), _counted(_stored(row, definition, entry))
     return DerivedVerdict(
         table=name,

@@ -1,7 +1,8 @@
 """List what a definition may use: an allow-list, every entry of which is compared on real servers.
 
-``tests/source/derive/test_dialect.py`` evaluates each entry in Postgres and in DuckDB. What differs
-between them is not here, but in ``refused.py`` with a remedy.
+``tests/source/derive/test_dialect.py`` evaluates each entry in Postgres and in DuckDB, and
+``tests/spark/derive/test_dialect.py`` in Spark. What differs between the first two is not here, but
+in ``refused.py`` with a remedy; what Spark cannot say it refuses (``cdc/derive/spark``).
 """
 
 from dataclasses import dataclass

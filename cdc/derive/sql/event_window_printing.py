@@ -26,6 +26,8 @@ class Spelling:
     """The microseconds since 1970 of a time; the argument is the name of a column of ROW."""
     interval: Callable[[str], str]
     """An interval of so many microseconds; the argument is a text in SQL."""
+    series: Callable[[int], str] = lambda last: f"GENERATE_SERIES(0, {last})"
+    """A table of the whole numbers from 0 to the argument, both included."""
 
 
 def printed(window: EventWindow, table: str, spelling: Spelling) -> str:
@@ -41,17 +43,17 @@ def _aligned(window: EventWindow, table: str, spelling: Spelling) -> str:
     back = back if count == 1 else f"{back} + CAST({_STEP} AS BIGINT) * {slide}"
     start = f"{_time(window)} - {spelling.interval(f'({back})')}"
     added = f"{start} AS {_START}, {start} + {_constant(window.length)} AS {_END}"
-    return f"SELECT {ROW}.*, {added} FROM {_rows(window, table, count)}"  # noqa: S608
+    return f"SELECT {ROW}.*, {added} FROM {_rows(window, table, spelling, count)}"  # noqa: S608
 
 
-def _rows(window: EventWindow, table: str, count: int = 1) -> str:
+def _rows(window: EventWindow, table: str, spelling: Spelling, count: int = 1) -> str:
     """Return the rows that have a time, each ``count`` times.
 
     A table that has columns of the names that are added is ambiguous in the condition of the join,
     which makes every engine refuse it; otherwise one of them would take its columns for the added.
     """
     names = f"TRUE AS {_START}, TRUE AS {_END}"
-    steps = f" FROM GENERATE_SERIES(0, {count - 1}) AS s({_STEP})" if count > 1 else ""
+    steps = f" FROM {spelling.series(count - 1)} AS s({_STEP})" if count > 1 else ""
     listed = f"{_STEP}, {names}" if count > 1 else names
     added = f'(SELECT {listed}{steps}) AS "_cdc_window"'
     condition = f"ON {_START} AND {_END} WHERE {_time(window)} IS NOT NULL"
@@ -67,7 +69,7 @@ def _sessions(window: EventWindow, table: str, spelling: Spelling) -> str:
     now = spelling.microseconds(window.time)
     near = f"{now} - LAG({now}) OVER ({_over(keys, time)}) <= {window.length}"
     begins = f"CASE WHEN {near} THEN 0 ELSE 1 END AS {_BEGINS}"
-    first = f"SELECT {ROW}.*, {begins} FROM {_rows(window, table)}"  # noqa: S608
+    first = f"SELECT {ROW}.*, {begins} FROM {_rows(window, table, spelling)}"  # noqa: S608
     number = f"SUM({ROW}.{_BEGINS}) OVER ({_over(keys, time)}) AS {_SESSION}"
     second = f"SELECT {ROW}.*, {number} FROM ({first}) AS {ROW}"  # noqa: S608
     session = _over([*keys, f"{ROW}.{_SESSION}"], "")

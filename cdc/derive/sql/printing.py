@@ -43,7 +43,7 @@ _OWN: Final = frozenset({exp.Ceil, exp.Floor, exp.Round, exp.TimestampTrunc, exp
 """The nodes that are printed here although sqlglot has a printer for them in a table."""
 
 
-class _Printer(PostgresGenerator):
+class Printer(PostgresGenerator):
     """Print Postgres's spelling with the order of NULLs always written."""
 
     TRANSFORMS: ClassVar = {
@@ -64,10 +64,11 @@ class _Printer(PostgresGenerator):
         window = expression.args.get(ARGUMENT)
         if window is None:
             return super().table_sql(expression, sep)
-        table = f"{self.sql(expression, 'db')}.{self.sql(expression, 'this')}"
-        spelling = Spelling(self._microseconds, self._interval)
-        query = printed(window, table, spelling)
+        query = printed(window, self.table_parts(expression), self._spelling())
         return f"{query}{sep}{postgres_name(expression.alias_or_name)}"
+
+    def _spelling(self) -> Spelling:
+        return Spelling(self._microseconds, self._interval)
 
     def _microseconds(self, time: str) -> str:
         return f"CAST(EXTRACT(EPOCH FROM {ROW}.{postgres_name(time)}) * 1000000 AS BIGINT)"
@@ -92,7 +93,7 @@ class _Printer(PostgresGenerator):
         return f"CEIL({self.sql(expression, 'this')})"
 
 
-class _DuckPrinter(_Printer):
+class _DuckPrinter(Printer):
     """Print what DuckDB answers as Postgres does."""
 
     guards = True
@@ -207,7 +208,7 @@ def _is_of(text: str, types: Types) -> str:
 
 def postgres(tree: exp.Expr) -> str:
     """Return the query or expression for Postgres."""
-    return _Printer(dialect="postgres", comments=False).generate(tree)
+    return Printer(dialect="postgres", comments=False).generate(tree)
 
 
 def duckdb(tree: exp.Expr) -> str:

@@ -98,16 +98,22 @@ class _Reach:
     def _take(self, number: int, values: str, names: Sequence[str], equals: str) -> None:
         """Take the rows of an occurrence that have these values, as they were and as they are."""
         table = self._branch.occurrences[number].table
+        listed = self._columns(table) if table in self._changed else "r.*"
         condition = " AND ".join(f"r.{_q(name)} {equals} e.{_q(name)}" for name in names)
 
         def among(rows: str) -> str:
-            return f"SELECT r.* FROM {rows} AS r SEMI JOIN ({values}) AS e ON {condition}"  # noqa: S608
+            return f"SELECT {listed} FROM {rows} AS r SEMI JOIN ({values}) AS e ON {condition}"  # noqa: S608
 
         new = old = among(named(table))
         if table in self._changed:
             old = f"({new} EXCEPT ALL {among(added_rows(table))}) UNION ALL "
             old += among(removed_rows(table))
         self._create(number, old, new)
+
+    def _columns(self, table: TableId) -> str:
+        """List the columns of changed rows: the table itself may have more, in another order."""
+        found = self._database.types(f"SELECT * FROM {added_rows(table)}")  # noqa: S608
+        return ", ".join(f"r.{_q(name)}" for name, _ in found)
 
     def _create(self, number: int, old: str, new: str) -> None:
         for side, rows in zip(_SIDES, (old, new), strict=True):

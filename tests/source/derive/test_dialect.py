@@ -142,12 +142,12 @@ def _asking(
 def rows(ask: Callable[[str], list[tuple[object, ...]]], query: str) -> Rows:
     """Return the rows, or that there was an error."""
     try:
-        return Counter(tuple(_exact(value) for value in row) for row in ask(query))
+        return Counter(tuple(exact(value) for value in row) for row in ask(query))
     except (psycopg.Error, duckdb.Error):
         return FAILED
 
 
-def _exact(value: object) -> object:
+def exact(value: object) -> object:
     """Return what distinguishes values that Python or a driver would call equal.
 
     Whole numbers and decimals are compared as numbers, as their types differ by design.

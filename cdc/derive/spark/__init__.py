@@ -1,0 +1,1 @@
+"""Spark, the second engine: how it spells a query, so that it is a witness of the first."""

@@ -1,0 +1,72 @@
+"""Tables over the same inputs share what is kept of these, each with the columns that it needs."""
+
+import json
+from contextlib import closing
+from decimal import Decimal
+from typing import Any
+
+from deltalake import DeltaTable
+
+from cdc.lake.records.derived_entry import DerivedEntry
+from tests.unit.derive.events import read
+from tests.unit.derive.orders import order
+from tests.unit.derive.small_lake import SmallLake, rows_of
+
+OTHERS = [
+    read(f"SELECT t.{column} FROM shop.{table} AS t", f"only_{column}")
+    for table, column in (
+        ("orders", "amount"),
+        ("orders", "who"),
+        ("people", "country"),
+        ("people", "name"),
+    )
+]
+BY_COUNTRY = read(
+    "SELECT p.country, count(*) AS n, sum(o.amount) AS total FROM shop.orders AS o "
+    "JOIN shop.people AS p ON p.name = o.who GROUP BY p.country",
+    "by_country",
+)
+
+
+def person(name: str, country: str) -> dict[str, Any]:
+    return {"name": name, "country": country}
+
+
+def modes(entry: DerivedEntry) -> list[str]:
+    history = DeltaTable(entry.path).history()
+    return [json.loads(one["userMetadata"])["cost"]["mode"] for one in reversed(history)]
+
+
+def test_columns_are_found_by_name_whatever_others_have_read_before(lake: SmallLake) -> None:
+    """Both sides of the join change in one cut, and only their old rows lead to the country X."""
+    with closing(lake.keep(*OTHERS, BY_COUNTRY)) as kept:
+        lake.set(orders=[order(1, "a"), order(2, "b")], people=[person("a", "X"), person("b", "Z")])
+        kept.entries(lake.row())
+        lake.set(
+            orders=[order(1, "a"), order(2, "b"), order(4, "d", "4.00")],
+            people=[person("a", "X"), person("b", "Z"), person("d", "D")],
+        )
+        kept.entries(lake.row())
+        lake.set(
+            orders=[order(2, "b"), order(4, "d", "4.00")],
+            people=[person("a", "Y"), person("b", "Z"), person("d", "D")],
+        )
+        *_, entry = kept.entries(lake.row())
+
+    assert rows_of(entry) == [("D", 1, Decimal("4.00")), ("Z", 1, Decimal("1.00"))]
+    assert modes(entry) == ["whole", "scoped", "scoped"]
+
+
+def test_a_table_that_needs_fewer_columns_than_another_is_kept_by_its_scope(
+    lake: SmallLake,
+) -> None:
+    wide = read("SELECT o.id, o.who, o.amount FROM shop.orders AS o", "wide")
+    people = [person("a", "X"), person("b", "Z")]
+    with closing(lake.keep(wide, BY_COUNTRY)) as kept:
+        lake.set(orders=[order(1, "a")], people=people)
+        kept.entries(lake.row())
+        lake.set(orders=[order(1, "a"), order(2, "b")], people=[*people, person("c", "C")])
+        _, entry = kept.entries(lake.row())
+
+    assert rows_of(entry) == [("X", 1, Decimal("1.00")), ("Z", 1, Decimal("1.00"))]
+    assert modes(entry) == ["whole", "scoped"]
