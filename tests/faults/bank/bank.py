@@ -45,7 +45,7 @@ CREATE TABLE bank.credits (mark bigint PRIMARY KEY, amount int);
 CREATE TABLE bank.audit (mark bigint, what text);
 CREATE TABLE bank.counters (name int PRIMARY KEY, n bigint NOT NULL);
 CREATE TABLE bank.flicker (id int PRIMARY KEY, n bigint, body text);
-CREATE TABLE bank.visits (who text, page int);
+CREATE TABLE bank.visits (who text, page int, at timestamptz NOT NULL DEFAULT now());
 ALTER TABLE bank.visits REPLICA IDENTITY FULL;
 CREATE TABLE bank.odd (id int PRIMARY KEY, day date);
 CREATE TABLE gone.stays (id int PRIMARY KEY);

@@ -19,6 +19,9 @@ _DERIVED: Final = {
     "both": "SELECT d.amount AS debits, c.amount AS credits FROM marts.debits d"
     " CROSS JOIN marts.credits c",
     "pages": "SELECT who, count(*) AS n FROM bank.visits GROUP BY who",
+    "hours": "/* ---\nlate: {column: at, allowed: 1 minute}\n--- */\n"
+    "SELECT who, window_start, count(*) AS n "
+    "FROM tumble(bank.visits, at, interval '1 hour') v GROUP BY who, window_start",
 }
 Await = Callable[[], None]
 Trigger = Callable[[Armed, str, Await], None]
@@ -246,7 +249,7 @@ CASES: Final[dict[str, tuple[Trigger, tuple[str, ...]]]] = {
     "rewritten": (forgetting, ("erasure-commit",)),
     "optimized": (by_spark, ("optimize",)),
     "vacuumed": (upkeep, ("vacuum", "file-expiry", "commit-expiry")),
-    "derived": (derived, ("derived-commit",)),
+    "derived": (derived, ("derived-commit", "late-commit")),
     "control": (nothing, ("control-optimize", "control-vacuum")),
 }
 """The trigger and steps of each case; few steps, as an operation is given up after five deaths."""
