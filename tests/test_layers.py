@@ -80,6 +80,7 @@ PURE = (
     "cdc.derive.log.ends",
     "cdc.derive.log.event",
     "cdc.derive.log.filled",
+    "cdc.derive.log.lacking",
     "cdc.derive.pattern.*",
     "cdc.derive.sql.*",
     "cdc.operations.resnapshot.text_forms",
