@@ -81,6 +81,7 @@ PURE = (
     "cdc.derive.log.ends",
     "cdc.derive.log.event",
     "cdc.derive.log.filled",
+    "cdc.derive.log.lacking",
     "cdc.derive.pattern.*",
     "cdc.derive.spark.*",
     "cdc.derive.sql.*",

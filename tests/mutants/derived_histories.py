@@ -103,6 +103,13 @@ DERIVED_HISTORIES: Final = (
         _READINGS,
     ),
     _of(
+        "events without a column have NULL there",
+        "log/lacking",
+        "        if missing:\n",
+        "        if False:\n",
+        _READINGS,
+    ),
+    _of(
         "a history that is made anew may reach less",
         "history_step/reach",
         "    if expired or (begun is None and old.begun):\n",

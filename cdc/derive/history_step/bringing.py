@@ -14,6 +14,7 @@ from cdc.derive.history_step.reach import Kept, Reach, first_place, same_place
 from cdc.derive.history_step.store import LOADED, VERSIONS, VersionStore
 from cdc.derive.history_step.taking import Taking
 from cdc.derive.log.event import Place
+from cdc.derive.log.lacking import LackingColumnsError
 from cdc.derive.log.log_reader import LogReader
 from cdc.derive.step.difference import Difference, difference
 from cdc.derive.step.limits import Cost, Limits
@@ -31,7 +32,8 @@ from cdc.tables import TableMode
 class HistoryStep:
     """One step of a history; ``schema`` is its table's at the cut, ``writer`` its own.
 
-    ``upto`` is how far the table has the log at the cut of ``mark``.
+    ``upto`` is how far the table has the log at the cut of ``mark``; ``now`` returns the table
+    there, as if it were read.
     """
 
     definition: Definition
@@ -41,6 +43,7 @@ class HistoryStep:
     upto: Place
     log: LogReader
     kept: Callable[[], Kept]
+    now: Callable[[], Reading]
     limits: Limits
 
     def bring(self, *, since: Reach | None = None, anew: bool = False) -> tuple[Step, Reach]:
@@ -58,9 +61,14 @@ class HistoryStep:
         if table is not None and facts and not anew and is_of_definition(table, self.mark):
             return self._taken(table, since or Reach.of(facts), None)
         if facts:
-            place, begun = same_place(self.definition.table, Reach.of(facts), self.kept())
-        else:
-            place, begun = first_place(self.upto, self.kept())
+            return self._made(*same_place(self.definition.table, Reach.of(facts), self.kept()))
+        try:
+            return self._made(*first_place(self.upto, self.kept()))
+        except LackingColumnsError:
+            return self._made(self.upto, self.now())
+
+    def _made(self, place: Place, begun: Reading | None) -> tuple[Step, Reach]:
+        """Make the history from a place on, or from a reading there."""
         number = 0 if begun is None else begun.number
         nothing = Reach(begun=number, since=place, since_lsn=None, upto=place, lsn=None)
         return self._taken(None, nothing, begun)

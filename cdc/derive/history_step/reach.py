@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from cdc.derive.log.event import Place
 from cdc.errors import CdcError, ErrorKind
@@ -11,6 +11,8 @@ from cdc.tables import TableId
 
 BEGINNING = Place(epoch=1, offset=-1, marker_offset=-1, reading=0)
 """Before the first event of the log."""
+NOT_KEPT: Final = -1
+"""Number of the reading with which a history began that began with its table at a cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from functools import partial
 
 from cdc.derive.definition.definition import Definition
 from cdc.derive.history_step.bringing import HistoryStep
-from cdc.derive.history_step.reach import Kept, Reach
+from cdc.derive.history_step.reach import NOT_KEPT, Kept, Reach
 from cdc.derive.log.event import Place
 from cdc.derive.log.log_reader import LogReader
 from cdc.derive.log.topic_rows import Recent, TopicRows
@@ -15,11 +15,12 @@ from cdc.derive.step.mark import Mark
 from cdc.derive.step.step import Step
 from cdc.derive.step.writer import TableWriter
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.schema import TableSchema
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.records.readings import Reading, readings_at
 from cdc.lake.table import store
-from cdc.lake.table.positions import NOTHING, landed_position
+from cdc.lake.table.positions import NOTHING, Position, landed_position
 from cdc.tables import TableId
 
 
@@ -43,14 +44,18 @@ class LoggedTables:
         expired = {} if landed is None else landed.expired
         return expired.get(topic, NOTHING)[1]
 
-    def reader(self, recent: Recent | None) -> LogReader:
-        """Return what reads the log; ``recent`` is what of it is in memory."""
+    def reader(self, recent: Recent | None, wanted: frozenset[str] = frozenset()) -> LogReader:
+        """Return what reads the log; ``recent`` is what of it is in memory.
+
+        Events without one of the ``wanted`` columns are refused.
+        """
         return LogReader(
             rows=TopicRows(path=self.path, recent=recent),
             prefix=self.prefix,
             placeholder=self.placeholder,
             schemas_of=self.schemas_of,
             readings_of=self.readings_of,
+            wanted=wanted,
         )
 
 
@@ -83,8 +88,9 @@ class Histories:
             writer=writer,
             mark=mark,
             upto=_place(row, entry),
-            log=self._log.reader(recent),
+            log=self._log.reader(recent, _followed(entry, schema)),
             kept=partial(self._kept, row, table),
+            now=partial(_read_now, row, entry),
             limits=limits,
         ).bring(since=self._reached.pop(definition.table, None), anew=anew)
         self._reached[definition.table] = reach
@@ -111,6 +117,31 @@ def _entry(row: LedgerRow, table: TableId) -> TableEntry:
     if entry is None:
         raise CdcError(ErrorKind.TABLE_STOPPED, f"{table} is not captured")
     return entry
+
+
+def _followed(entry: TableEntry, schema: TableSchema) -> frozenset[str]:
+    """Return the columns that every event has, of those that the table has now."""
+    structure = store.read_structure(entry.path, entry.version)
+    if structure is None:
+        return frozenset(schema.names)
+    return frozenset(column.name for column in structure.followed)
+
+
+def _read_now(row: LedgerRow, entry: TableEntry) -> Reading:
+    """Return the table at a cut as a reading, which nobody keeps."""
+    return Reading(
+        number=NOT_KEPT,
+        table=entry.table,
+        whole=True,
+        path=entry.path,
+        version=entry.version,
+        position=Position(epoch=row.epoch, offset=entry.offset, reading=entry.reading),
+        lsn=row.lsn or 0,
+        cut=row.cut,
+        landing=row.landing_floor,
+        operation="",
+        made_at=row.published_at,
+    )
 
 
 def _place(row: LedgerRow, entry: TableEntry) -> Place:

@@ -4,9 +4,8 @@ The rows come from memory where the round has them, else from the log, some at a
 may be as long as the log.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, pairwise
 from typing import Final
 
@@ -19,6 +18,7 @@ from cdc.derive.log.decoding import Decoding
 from cdc.derive.log.ends import Ends
 from cdc.derive.log.event import Place, RowEvent
 from cdc.derive.log.filled import RowsBefore, filled
+from cdc.derive.log.lacking import refuse_lacking
 from cdc.derive.log.topic_rows import TopicRows
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
@@ -37,7 +37,8 @@ class LogReader:
     """Reads the log of one pipeline.
 
     ``prefix`` is that of its topics' names; ``placeholder`` is what the connector sends for a large
-    value that did not change; ``readings_of`` returns those of a table, oldest first.
+    value that did not change; ``readings_of`` returns those of a table, oldest first. Events that
+    were written without one of the columns ``wanted`` are refused.
     """
 
     rows: TopicRows
@@ -45,6 +46,7 @@ class LogReader:
     placeholder: str
     schemas_of: SchemaLookup
     readings_of: Callable[[str], Sequence[Reading]]
+    wanted: frozenset[str] = frozenset()
 
     def slice(
         self, schema: TableSchema, after: Place, upto: Place, before: RowsBefore
@@ -58,7 +60,7 @@ class LogReader:
 
         ``before`` is asked for the rows of the next events when the caller is done with what was
         yielded before. Raises TABLE_STOPPED for an epoch without a whole reading, and for events
-        that only Spark can read.
+        that only Spark can read or that lack a column.
         """
         readings = self._readings(schema, after, upto)
         if upto.epoch != after.epoch:
@@ -87,7 +89,11 @@ class LogReader:
 
     def _decoding(self, schema: TableSchema, after: Place, upto: Place) -> Decoding:
         ends = Ends(self.markers(after, upto), schema.table.topic(self.prefix))
-        decoder_of = partial(TableDecoder, target=schema, placeholder=self.placeholder)
+
+        def decoder_of(schemas: Mapping[int, str]) -> TableDecoder:
+            refuse_lacking(schema.table, self.wanted, schemas)
+            return TableDecoder(schemas, schema, placeholder=self.placeholder)
+
         return Decoding(decoder_of, self.schemas_of, ends)
 
     def markers(self, after: Place, upto: Place) -> Iterator[Marker]:

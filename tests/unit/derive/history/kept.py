@@ -65,6 +65,7 @@ class KeptHistory:
     epoch: int = 1
     kept: Kept | None = None
     name: str = "past"
+    wanted: frozenset[str] = frozenset()
 
     @property
     def path(self) -> str:
@@ -92,8 +93,9 @@ class KeptHistory:
                 lsn=max([*lsns, *(one.lsn for one in self.readings)], default=None),
             ),
             upto=upto,
-            log=reader(rows, self.readings),
+            log=replace(reader(rows, self.readings), wanted=self.wanted),
             kept=lambda: self.kept or Kept(offset=-1, marker_offset=-1, readings=self.readings),
+            now=self.now,
             limits=Limits(
                 memory_mb=256, full_rows=1, kept_hours=1, scratch=self.folder / "scratch"
             ),
@@ -127,6 +129,11 @@ class KeptHistory:
                 made_at=NOON,
             )
         )
+
+    def now(self) -> Reading:
+        """Return the table as it is, as a reading that is not kept."""
+        self.read(list(self.source.rows.values()))
+        return replace(self.readings.pop(), number=-1, lsn=self.source.lsn - 100)
 
     def rows(self, *names: str) -> list[HistoryRow]:
         """Return the versions of now and before, in a fixed order; all columns by default."""

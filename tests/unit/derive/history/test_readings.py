@@ -170,3 +170,26 @@ def test_a_table_without_a_key_or_with_other_columns_is_refused(tmp_path: Path) 
     kept.schema, kept.definition = schema, history("m")
     with pytest.raises(CdcError, match="has no column m"):
         kept.bring()
+
+
+def test_events_without_a_column_are_refused_and_a_new_history_begins_now(tmp_path: Path) -> None:
+    """They do not say what was in it; the table says it for its rows of now."""
+    old = KeptHistory(tmp_path, history("n"))
+    old.source.insert(1, 1, None)
+    old.source.commit()
+    old.bring()
+    before = old.rows()
+    old.wanted = frozenset({"n", "added"})
+    new = KeptHistory(tmp_path, history("n"), old.source, name="new", wanted=old.wanted)
+    with pytest.raises(CdcError, match=r"public\.toasty were written without added"):
+        old.bring(anew=True)
+
+    new.bring()
+
+    assert old.rows() == before
+    assert new.rows(*NAMES) == [(1, 1, 1000, None, "r", 1)]
+    assert new.at is not None
+    assert (new.at.begun, new.at.since_lsn) == (-1, 1000)
+    new.wanted = frozenset()
+    with pytest.raises(CdcError, match="no longer reaches so far back"):
+        new.bring(anew=True)
