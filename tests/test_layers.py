@@ -75,6 +75,7 @@ PURE = (
     "cdc.apply.refused.too_many_refused",
     "cdc.derive.definition.*",
     "cdc.derive.fold.*",
+    "cdc.derive.history.*",
     "cdc.derive.late.*",
     "cdc.derive.log.decoding",
     "cdc.derive.log.ends",

@@ -1,6 +1,6 @@
 """A history equals its table at every kept cut, and is the same when it is made anew."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -51,6 +51,12 @@ def past(installation: Installation, table: str, row: LedgerRow) -> list[dict[st
     return sorted(({n: v for n, v in each.items() if n not in OWN} for each in found), key=repr)
 
 
+def tracked(rows: list[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the columns of which a past version has the values of its time; all by default."""
+    some = ({n: v for n, v in each.items() if n in names or not names} for each in rows)
+    return sorted(some, key=repr)
+
+
 def test_it_is_its_table_at_every_cut_and_the_same_when_made_anew(derived: Installation) -> None:
     define(derived, {**HISTORIES, "marts.account_versions": OVER_ONE})
     ledger = Ledger(ledger_under(f"{derived.folder}/lake"))
@@ -64,12 +70,13 @@ def test_it_is_its_table_at_every_cut_and_the_same_when_made_anew(derived: Insta
     cuts = [row for row in ledger.rows(after=begun.cut) if row.lsn is not None]
 
     compared = 0
-    for table, history in (
-        ("bank.accounts", "marts.accounts_past"),
-        ("bank.documents", "marts.documents_past"),
+    for table, history, names in (
+        ("bank.accounts", "marts.accounts_past", []),
+        ("bank.documents", "marts.documents_past", ["id", "revision", "tags"]),
     ):
         for row in cuts[:: max(1, len(cuts) // 10)] + cuts[-1:]:
-            assert past(derived, history, row) == at(derived, table, row)
+            found = past(derived, history, row)
+            assert tracked(found, names) == tracked(at(derived, table, row), names)
             compared += 1
     assert compared > 2
     assert len(stored(derived, "marts.documents_past", "_to_lsn IS NOT NULL")) > 0

@@ -1,1 +1,1 @@
-"""The history of a captured table: every version of its rows, from the events of the log."""
+"""What a history declares, and the versions that events make."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from cdc.derive.definition.definition import Definition
-from cdc.derive.history.bringing import HistoryStep
-from cdc.derive.history.reach import Kept, Reach
+from cdc.derive.history_step.bringing import HistoryStep
+from cdc.derive.history_step.reach import Kept, Reach
 from cdc.derive.log.event import Place
 from cdc.derive.log.log_reader import LogReader
 from cdc.derive.log.topic_rows import Recent, TopicRows

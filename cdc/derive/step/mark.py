@@ -32,7 +32,7 @@ class Mark:
     cost: Mapping[str, Any] = field(default_factory=dict)  # of the step: the facts of a Cost
     late: Mapping[str, Any] = field(default_factory=dict)  # of a table of late rows: its LateState
     log: Mapping[str, Any] = field(default_factory=dict)
-    """Of a history: how far it has the log, and since when (cdc/derive/history/reach.py)."""
+    """Of a history: how far it has the log, and since when (cdc/derive/history_step/reach.py)."""
 
     def properties(self) -> CommitProperties:
         """Return the mark as properties of a commit."""

@@ -10,9 +10,9 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 from cdc.apply.local.arrow import table_of
 from cdc.derive.definition.definition import Definition
-from cdc.derive.history.bringing import HistoryStep
 from cdc.derive.history.history import History
-from cdc.derive.history.reach import Kept, Reach
+from cdc.derive.history_step.bringing import HistoryStep
+from cdc.derive.history_step.reach import Kept, Reach
 from cdc.derive.log.event import Place
 from cdc.derive.log.topic_rows import TopicRows
 from cdc.derive.step.limits import Limits

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cdc.derive.history.reach import Kept
+from cdc.derive.history_step.reach import Kept
 from cdc.errors import CdcError, ErrorKind
 from tests.events.source import LARGE, Row
 from tests.unit.derive.history.kept import KeptHistory, history

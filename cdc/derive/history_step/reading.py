@@ -4,8 +4,8 @@ from typing import Final
 
 from cdc.derive.engine.inputs import Input, rows
 from cdc.derive.history.history import EPOCH, FROM, FROM_LSN, OP, OWN, TO, TO_LSN
-from cdc.derive.history.store import NOW, VERSIONS, VersionStore, end
 from cdc.derive.history.versions import Moment
+from cdc.derive.history_step.store import NOW, VERSIONS, VersionStore, end
 from cdc.events.values.sql_text import postgres_name
 from cdc.lake.records.readings import Reading
 from cdc.lake.table.merge_plan import DELETED

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cdc.derive.history.history import EPOCH
-from cdc.derive.history.reach import Reach
-from cdc.derive.history.reading import take_reading
-from cdc.derive.history.store import VersionStore, end
 from cdc.derive.history.versions import Moment, Versions, moment_of, parted
+from cdc.derive.history_step.reach import Reach
+from cdc.derive.history_step.reading import take_reading
+from cdc.derive.history_step.store import VersionStore, end
 from cdc.derive.log.event import Place, RowEvent
 from cdc.lake.records.readings import Reading
 

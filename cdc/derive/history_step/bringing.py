@@ -11,9 +11,9 @@ from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import calculator
 from cdc.derive.engine.inputs import row_count
 from cdc.derive.history.history import OWN, History
-from cdc.derive.history.reach import Kept, Reach, first_place, same_place
-from cdc.derive.history.store import LOADED, VERSIONS, VersionStore
-from cdc.derive.history.taking import Taking
+from cdc.derive.history_step.reach import Kept, Reach, first_place, same_place
+from cdc.derive.history_step.store import LOADED, VERSIONS, VersionStore
+from cdc.derive.history_step.taking import Taking
 from cdc.derive.log.event import Place
 from cdc.derive.log.log_reader import LogReader
 from cdc.derive.step.commit import commit

@@ -1,8 +1,8 @@
 """Keeps the versions that a step changes in DuckDB, which has room on the disk for many."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -28,6 +28,11 @@ _KEYS: Final = "wal2lake_keys"
 _STAGED: Final = "wal2lake_staged"
 _LISTED: Final = 1000
 """So many keys are looked for by their values, with the statistics of files."""
+_LITERALS: Final[Mapping[str, Callable[[Any], str]]] = {
+    **dict.fromkeys(("smallint", "int", "bigint"), "{:d}".format),
+    "string": fusion_string,
+}
+"""Writes a value of a type in delta-rs's SQL; keys of other types are compared here."""
 _MOMENT: Final = pa.timestamp("us", "UTC")
 _OWN_TYPES: Final = (pa.int64(), pa.int64(), _MOMENT, _MOMENT, pa.string(), pa.int64())
 
@@ -114,13 +119,13 @@ class VersionStore:
 
     def _among(self, keys: Collection[Key]) -> str:
         """Return a condition that holds for these keys, and perhaps for others."""
+        first = self.schema.key[0]
+        kind = self.schema.columns[self.schema.names.index(first)].type
         firsts = {key[0] for key in keys}
-        if len(firsts) > _LISTED:
+        if kind not in _LITERALS or len(firsts) > _LISTED:
             return ""
-        texts = [_literal(one) for one in firsts]
-        return (
-            f" AND {fusion_name(self.schema.key[0])} IN ({', '.join(texts)})" if all(texts) else ""
-        )
+        listed = ", ".join(map(_LITERALS[kind], firsts))
+        return f" AND {fusion_name(first)} IN ({listed})"
 
     def _chosen(self) -> str:
         """Return the condition that a version is of one of the keys asked for last."""
@@ -176,10 +181,3 @@ def end(database: Calculator, which: str, at: Moment, epoch: int) -> None:
     time = "NULL" if at.time is None else f"'{at.time.isoformat()}'::TIMESTAMPTZ"
     changed = f"{TO_LSN} = {at.lsn:d}, {TO} = {time}"
     database.run(f"UPDATE {VERSIONS} AS v SET {changed} WHERE {NOW} AND {which}")  # noqa: S608
-
-
-def _literal(value: object) -> str:
-    """Return the value as delta-rs's SQL; nothing for a type that is not compared there."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:d}"
-    return fusion_string(value) if isinstance(value, str) else ""

@@ -1,0 +1,1 @@
+"""One step of a history: the events and readings that it takes, in one commit."""
