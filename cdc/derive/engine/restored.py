@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from cdc.derive.engine.calculator import Calculator, named
 from cdc.derive.late.late_rows import EFFECT, OFFSET, START, Effect
 from cdc.derive.late.rule import LateRule
-from cdc.events.values.sql_text import postgres_name
+from cdc.events.values.sql_text import postgres_name, postgres_string
 
 _FROZEN = "wal2lake_frozen"
 
@@ -17,7 +17,7 @@ _FROZEN = "wal2lake_frozen"
 def restore(database: Calculator, rule: LateRule, key: Sequence[str]) -> None:
     """Change the loaded input, so that its final windows have what they had."""
     keys = [postgres_name(name) for name in key]
-    order = f"{OFFSET}, {EFFECT} = '{Effect.LEFT_OUT}'"
+    order = f"{OFFSET}, {EFFECT} = {postgres_string(Effect.LEFT_OUT)}"
     first = f"row_number() OVER (PARTITION BY {', '.join([*keys, START])} ORDER BY {order})"
     rows, table = named(rule.rows), named(rule.table)
     database.run(f"CREATE TABLE {_FROZEN} AS SELECT * FROM {rows} QUALIFY {first} = 1")  # noqa: S608
@@ -27,7 +27,7 @@ def restore(database: Calculator, rule: LateRule, key: Sequence[str]) -> None:
     database.run(f"DELETE FROM {table} AS t WHERE EXISTS ({there})")  # noqa: S608
     names = [name for name, _ in database.types(f"SELECT * FROM {table}")]  # noqa: S608
     listed = ", ".join(map(postgres_name, names))
-    kept = f"SELECT {listed} FROM {_FROZEN} WHERE {EFFECT} = '{Effect.KEPT}'"  # noqa: S608
+    kept = f"SELECT {listed} FROM {_FROZEN} WHERE {EFFECT} = {postgres_string(Effect.KEPT)}"  # noqa: S608
     database.run(f"INSERT INTO {table} BY NAME {kept}")
     database.run(f"DROP TABLE {_FROZEN}")
 

@@ -28,5 +28,5 @@ def is_final(rule: LateRule, time: str, watermark: int | None) -> str:
 def _shown(rule: LateRule, query: str, final: str) -> str:
     if rule.emits_final:
         return f"SELECT {_QUERY}.* FROM ({query}) AS {_QUERY} WHERE {final}"  # noqa: S608
-    named = f'{final} AS "{FINAL}"'
+    named = f"{final} AS {postgres_name(FINAL)}"
     return f"SELECT {_QUERY}.*, {named} FROM ({query}) AS {_QUERY}"  # noqa: S608 - checked query

@@ -163,7 +163,7 @@ class Bringing:
             return ""
         time = f"EPOCH_US({postgres_name(late.shown)})"
         final = is_final(late, time, watermark_at(self.definition, self._opened))
-        return f'NOT "{FINAL}" AND {final}'
+        return f"NOT {postgres_name(FINAL)} AND {final}"
 
     def _cross_check(self, table: DeltaTable, scoped: Difference) -> None:
         """Raise TABLE_STOPPED if it is this cut's turn and the whole query gives other rows."""
