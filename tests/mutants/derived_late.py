@@ -80,8 +80,8 @@ DERIVED_LATE: Final = (
     _of(
         "a final window has the row that was left out",
         "engine/restored",
-        "{EFFECT} = '{Effect.LEFT_OUT}'\"",
-        "{EFFECT} = '{Effect.KEPT}'\"",
+        "postgres_string(Effect.LEFT_OUT)",
+        "postgres_string(Effect.KEPT)",
         _CHANGED,
     ),
     _of(

@@ -17,7 +17,7 @@ _FROZEN = "wal2lake_frozen"
 def restore(database: Calculator, rule: LateRule, key: Sequence[str]) -> None:
     """Change the loaded input, so that its final windows have what they had."""
     keys = [postgres_name(name) for name in key]
-    order = f"{OFFSET}, {EFFECT} = '{Effect.LEFT_OUT}'"
+    order = f"{OFFSET}, {EFFECT} = {postgres_string(Effect.LEFT_OUT)}"
     first = f"row_number() OVER (PARTITION BY {', '.join([*keys, START])} ORDER BY {order})"
     rows, table = named(rule.rows), named(rule.table)
     database.run(f"CREATE TABLE {_FROZEN} AS SELECT * FROM {rows} QUALIFY {first} = 1")  # noqa: S608

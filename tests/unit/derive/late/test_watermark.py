@@ -119,15 +119,21 @@ def test_a_row_without_a_time_is_counted_and_nothing_else(cuts: int) -> None:
 
 
 @in_cuts
-def test_neither_a_clock_set_back_nor_an_update_moves_it(cuts: int) -> None:
+def test_a_clock_that_is_set_back_does_not_move_it_back(cuts: int) -> None:
     rule = replace(RULE, idle=0)
-    log = [
-        insert(at("12:00"), committed=at("12:30")),
-        heartbeat(at("09:00")),
-        update(at("12:00"), at("15:00"), committed=at("12:20")),
-    ]
+    log = [insert(at("12:00"), committed=at("12:30")), heartbeat(at("09:00"))]
 
     assert minute(read(log, rule, cuts=cuts)[0], rule) == at("12:20")
+
+
+@in_cuts
+def test_an_update_does_not_move_it(cuts: int) -> None:
+    log = [
+        insert(at("12:00"), committed=at("12:30")),
+        update(at("12:00"), at("12:29"), committed=at("12:30")),
+    ]
+
+    assert minute(read(log, cuts=cuts)[0]) == at("11:50")
 
 
 @pytest.mark.parametrize(
