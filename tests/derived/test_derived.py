@@ -51,7 +51,7 @@ def test_the_source_calculates_the_same_at_a_cut_while_both_change(derived: Inst
     derived.run("sync", "--timeout", "900")
 
     assert derived.facts("derived", "verify")["equal"]
-    by_spark = derived.facts("derived", "verify", "--engine", "spark")
+    by_spark = derived.any_facts("derived", "verify", "--engine", "spark")
     assert (by_spark["witness"], by_spark["equal"]) == ("spark", True), by_spark
     assert {entry["state"] for entry in entries(derived).values()} == {"streaming"}
 
