@@ -68,8 +68,8 @@ DERIVED: Final = (
     Mutant(
         name="derived: a failure is not forgotten when the inputs change",
         file="cdc/derive/keep/derived_tables.py",
-        old="tried.inputs != inputs.at or anew:\n",
-        new="(tried.inputs != inputs.at and not tried.failure) or anew:\n",
+        old="tried.inputs != inputs.at or anew or",
+        new="(tried.inputs != inputs.at and not tried.failure) or anew or",
         tests=_KEPT,
     ),
     Mutant(
