@@ -94,7 +94,7 @@ class DerivedTables:
     @property
     def reads_log(self) -> bool:
         """Whether any of them is made of events."""
-        return any(definition.history is not None for definition in self._definitions)
+        return any(d.history is not None or d.late_rows is not None for d in self._definitions)
 
     def close(self) -> None:
         """End the thread; a step that has begun is finished first."""
