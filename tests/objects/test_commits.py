@@ -15,6 +15,7 @@ from cdc.lake.commit.log_entry import Origin
 from cdc.lake.commit.row_files import RowFiles
 from cdc.lake.create.first_entry import create_plain_table, create_table
 from cdc.lake.create.linked_table import link_table
+from cdc.lake.create.whole_table import replace_table
 from cdc.lake.files import requests
 from cdc.lake.files.fence import fenced
 from cdc.lake.files.file_store import StoreError
@@ -94,6 +95,25 @@ def test_rows_are_added_and_deleted_while_the_store_fails(
     assert position(table) == at(8)
     assert DeltaTable(table).version() == 16
     assert set(objects.faults.met) == set(FAILING)
+
+
+@ANSWERS
+def test_a_whole_table_takes_the_place_of_another_once(
+    lake: str, objects: ObjectServer, fault: Fault
+) -> None:
+    path = f"{lake}/marts/t"
+
+    def replaced(*ids: int) -> int:
+        listed = {"id": ids, "name": [f"n{i}" for i in ids], "_cdc_offset": ids}
+        mark = at(max(ids)).metadata()
+        return replace_table(path, FIELDS, PROPERTIES, pa.table(listed), mark)
+
+    assert replaced(1, 2) == 0
+    objects.faults.follow(first(1, fault, "PUT", entry_name(1)))
+    assert replaced(3) == 1
+
+    assert len(objects.faults.met) == 1
+    assert (seen(path), position(path)) == ([3], at(3))
 
 
 @ANSWERS
