@@ -31,12 +31,13 @@ class Explained:
     why: str  # it has no scope; empty if it has
     links: Sequence[str]  # how changes of its inputs reach its other inputs
     steps: Sequence[Cost]  # of its last commits, newest first
+    by_events: bool = False  # it has no query: the events of its table are taken as they come
 
     @property
     def lines(self) -> Iterator[str]:
         """Yield the explanation as text."""
         by = f"scoped by ({', '.join(self.scope)})" if self.scope else f"whole: {self.why}"
-        yield f"{self.table} is {by}"
+        yield f"{self.table} is {'kept by the events of its table' if self.by_events else by}"
         yield from (f"  {link}" for link in self.links)
         yield from self._cost()
 
@@ -46,12 +47,14 @@ class Explained:
             yield "  it has no commit yet"
             return
         seconds = median(step.seconds for step in self.steps)
-        yield f"  last {len(self.steps)} commits: {len(scoped)} scoped, {seconds:.2f} s (median)"
+        how = "" if self.by_events else f"{len(scoped)} scoped, "
+        yield f"  last {len(self.steps)} commits: {how}{seconds:.2f} s (median)"
         if scoped:
             changed = sum(step.changed for step in scoped)
             keys = sum(step.keys for step in scoped)
             yield f"  {changed:,} changed rows led to {keys:,} values of its scope key"
-        yield from (f"  whole: {why}" for why in dict.fromkeys(s.why for s in self.steps if s.why))
+        said = "" if self.by_events else "whole: "
+        yield from (f"  {said}{why}" for why in dict.fromkeys(s.why for s in self.steps if s.why))
 
 
 def explain(config: Config, name: str) -> Explained:
@@ -73,6 +76,7 @@ def explain(config: Config, name: str) -> Explained:
         why=scope.reason if isinstance(scope, Whole) else "",
         links=() if isinstance(scope, Whole) else list(dict.fromkeys(_links(scope))),
         steps=steps,
+        by_events=definition.history is not None,
     )
 
 

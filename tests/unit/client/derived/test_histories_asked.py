@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from cdc.cli.derived import derived
 from cdc.client.derived import verify as verification
 from cdc.client.derived.at_source import refused_by_source
+from cdc.client.derived.explain import explain
 from cdc.config import load
 from cdc.derive.definition.declared import declared
 from cdc.errors import CdcError
@@ -70,7 +71,10 @@ def test_it_is_checked_and_explained(asked: Asked) -> None:
     assert list(checked["columns"])[-6:] == [
         "_from_lsn", "_to_lsn", "_from", "_to", "_op", "_epoch",
     ]  # fmt: skip
-    assert asked.run("explain", "marts.past")["why"] == "it is kept by the events of its table"
+    first, cost, why = explain(load(asked.file), "marts.past").lines
+    assert first == "marts.past is kept by the events of its table"
+    assert "scoped" not in cost
+    assert why == "  it is built"
 
 
 def test_at_every_cut_it_is_verified_by_its_table(asked: Asked) -> None:
