@@ -12,7 +12,7 @@ from tests.spark.recorded_pipeline import Pipeline, assert_equal_to_source, land
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("in_memory", [pytest.param(True, marks=pytest.mark.deep), False])
 def test_tables_are_made_again_from_the_log(
     spark: SparkSession, tmp_path: Path, *, in_memory: bool
 ) -> None:

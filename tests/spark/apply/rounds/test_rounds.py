@@ -53,7 +53,10 @@ def test_tables_equal_the_source_after_one_landing(
     assert timed == {"look", "publish"} | here
 
 
-@pytest.mark.parametrize("in_memory", [False, True], ids=["spark", "driver"])
+@pytest.mark.parametrize(
+    "in_memory",
+    [pytest.param(False, marks=pytest.mark.deep, id="spark"), pytest.param(True, id="driver")],
+)
 @pytest.mark.parametrize("size", [23])
 def test_tables_equal_the_source_with_a_restart_between_any_two_landings(
     spark: SparkSession,
