@@ -42,6 +42,9 @@ def _goes_on_without(pipeline: Pipeline, source: Connection, change: str) -> Non
     establish(pipeline)
     topic = Topic(pipeline.endpoints, f"{pipeline.name}.{pipeline.name}.t")
     topic.until(lambda found: ops(found) == ["r"])
+    # A connector that does not stream yet may take the new type for that of all rows.
+    source.execute("INSERT INTO t VALUES (0, 'y')")
+    topic.until(lambda found: ops(found) == ["r", "c"])
     source.execute("ALTER TABLE t ALTER w TYPE varchar(100)")  # which does not change the values
     with source.transaction():
         source.execute("INSERT INTO t VALUES (2, 'abc')")
@@ -63,7 +66,7 @@ def _goes_on_without(pipeline: Pipeline, source: Connection, change: str) -> Non
     table = TableId(pipeline.name, "t")
     told = columns_passed_over(worker_rest.configuration(pipeline.endpoints.connect, pipeline.name))
     assert ColumnId(table, "v") in told
-    [_, (_, event)] = topic.events()
+    [_, _, (_, event)] = topic.events()
     assert "v" not in event["after"]
     assert event["after"]["id"] == 2
 
