@@ -55,7 +55,7 @@ def test_at_every_cut(
             elif is_final:
                 wanted.append(row)
         assert seen == sorted(wanted, key=repr)
-        assert len({row[-1] for row in late}) == late_events(did[:upto])
+        assert len({row[-1] for row in late}) == late_events(did[:upto], is_aside=policy == "aside")
 
 
 def watermark(did: Sequence[Did]) -> int | None:
@@ -84,15 +84,21 @@ def is_over(start: int, until: int | None) -> bool:
     return until is not None and start + LENGTH <= until
 
 
-def late_events(did: Sequence[Did]) -> int:
-    """Return how many events changed a row of a window that was over, or made one."""
-    return sum(
-        any(
-            row is not None
-            and row[2] is not None
-            and is_over(row[2] // LENGTH * LENGTH, watermark(did[:number]))
-            for row in change
-        )
-        for number, one in enumerate(did)
-        for change in one.changes
-    )
+def late_events(did: Sequence[Did], *, is_aside: bool) -> int:
+    """Return how many events changed a row of a window that was over, or made one.
+
+    Where windows do not change, the first such event of a key in a window says all.
+    """
+    count, said = 0, set[tuple[int, int]]()
+    for number, one in enumerate(did):
+        until = watermark(did[:number])
+        for change in one.changes:
+            places = {
+                (row[0], row[2] // LENGTH * LENGTH)
+                for row in change
+                if row is not None and row[2] is not None
+            }
+            late = {place for place in places if is_over(place[1], until)}
+            count += bool(late - said if is_aside else late)
+            said |= late
+    return count
