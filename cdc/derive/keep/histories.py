@@ -7,8 +7,7 @@ from functools import partial
 from cdc.derive.definition.definition import Definition
 from cdc.derive.history_step.bringing import HistoryStep
 from cdc.derive.history_step.reach import NOT_KEPT, Kept, Reach
-from cdc.derive.log.event import Place
-from cdc.derive.log.log_reader import LogReader
+from cdc.derive.log.log_reader import LogReader, place_at
 from cdc.derive.log.topic_rows import Recent, TopicRows
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
@@ -87,7 +86,7 @@ class Histories:
             schema=schema,
             writer=writer,
             mark=mark,
-            upto=_place(row, entry),
+            upto=place_at(row, entry),
             log=self._log.reader(recent, _followed(entry, schema)),
             kept=partial(self._kept, row, table),
             now=partial(_read_now, row, entry),
@@ -100,7 +99,7 @@ class Histories:
         """Note that the table has no other rows at the cut, so that the log is not searched."""
         reach = self._reached.get(definition.table)
         if reach is not None:
-            upto = _place(row, _entry(row, definition.inputs[0]))
+            upto = place_at(row, _entry(row, definition.inputs[0]))
             self._reached[definition.table] = replace(reach, upto=upto, lsn=row.lsn)
 
     def _kept(self, row: LedgerRow, table: TableId) -> Kept:
@@ -141,13 +140,4 @@ def _read_now(row: LedgerRow, entry: TableEntry) -> Reading:
         landing=row.landing_floor,
         operation="",
         made_at=row.published_at,
-    )
-
-
-def _place(row: LedgerRow, entry: TableEntry) -> Place:
-    return Place(
-        epoch=row.epoch,
-        offset=entry.offset,
-        marker_offset=row.marker_offset,
-        reading=entry.reading,
     )

@@ -14,7 +14,7 @@ from cdc.derive.late_rows.input_events import InputEvents, microseconds
 from cdc.derive.late_rows.input_log import LogSlice
 from cdc.derive.late_rows.input_log import Place as Facts
 from cdc.derive.log.event import Place
-from cdc.derive.log.log_reader import LogReader
+from cdc.derive.log.log_reader import LogReader, place_at
 from cdc.derive.log.topic_rows import Recent
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.records.ledger import LedgerRow, TableEntry
@@ -53,12 +53,7 @@ class _Reading:
         schema = None if entry is None else read_schema(entry.path, rule.table, entry.version)
         if entry is None or schema is None:
             raise CdcError(ErrorKind.TABLE_STOPPED, f"the cut has no rows of {rule.table}")
-        upto = Place(
-            epoch=row.epoch,
-            offset=entry.offset,
-            marker_offset=row.marker_offset,
-            reading=entry.reading,
-        )
+        upto = place_at(row, entry)
         place, at = self._begin(after, entry, upto)
         self._refuse_gap(rule, place, upto)
         images = Images(schema, at)

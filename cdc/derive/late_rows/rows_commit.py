@@ -2,21 +2,17 @@
 
 import math
 import time
-from typing import Final
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from cdc.derive.step.mark import USER_METADATA, Mark
+from cdc.derive.step.upkeep import EVERY, HOUR, kept_properties
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.layout import lake_of
 from cdc.lake.table.known_commit import known_commit
 from cdc.lake.upkeep.control_tables import optimize, vacuum
 from cdc.lake.upkeep.held import oldest_hold
-
-_EVERY: Final = 50
-"""How many versions pass between two searches for files that are needed no more."""
-_HOUR: Final = 3600
 
 
 def add_rows(path: str, rows: pa.Table, mark: Mark, kept_hours: int, *, anew: bool) -> None:
@@ -32,26 +28,17 @@ def add_rows(path: str, rows: pa.Table, mark: Mark, kept_hours: int, *, anew: bo
             rows,
             mode="overwrite" if anew else "append",
             schema_mode="overwrite" if anew else "merge",
-            configuration=_table_properties(kept_hours),
+            configuration=kept_properties(kept_hours),
             commit_properties=known,
         )
     reach(Failpoint.AFTER_LATE_COMMIT)
     _keep_small(path, properties, kept_hours)
 
 
-def _table_properties(kept_hours: int) -> dict[str, str]:
-    kept = f"interval {kept_hours:d} hours"
-    return {
-        "delta.checkpointInterval": "50",
-        "delta.logRetentionDuration": kept,
-        "delta.deletedFileRetentionDuration": kept,
-    }
-
-
 def _keep_small(path: str, properties: CommitProperties, kept_hours: int) -> None:
     """Combine small files and delete old ones where that is due."""
     table = DeltaTable(path)
-    is_due = table.version() % _EVERY == 0
+    is_due = table.version() % EVERY == 0
     hours = _hours(path, kept_hours)
     if not optimize(path, table, properties, hours) and is_due:
         vacuum(path, table, properties, hours)
@@ -60,4 +47,4 @@ def _keep_small(path: str, properties: CommitProperties, kept_hours: int) -> Non
 def _hours(path: str, kept: int) -> int:
     """Return how long files are kept: longer where somebody holds older versions."""
     hold = oldest_hold(lake_of(path))
-    return kept if hold is None else max(kept, math.ceil((time.time() - hold) / _HOUR) + 1)
+    return kept if hold is None else max(kept, math.ceil((time.time() - hold) / HOUR) + 1)

@@ -25,6 +25,7 @@ from cdc.events.schema import TableSchema
 from cdc.events.structure.steps import READ_AGAIN
 from cdc.events.transactions import END, Marker, is_marker_schema, marker
 from cdc.kafka.registry_client import SchemaLookup
+from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.records.readings import Reading
 
 Sliced = list[RowEvent] | Reading
@@ -123,6 +124,16 @@ class LogReader:
             for reading in self.readings_of(str(schema.table))
             if after.reading < reading.number <= upto.reading and not reading.image
         ]
+
+
+def place_at(row: LedgerRow, entry: TableEntry) -> Place:
+    """Return how far a table has the log at a cut; ``entry`` is the cut's of the table."""
+    return Place(
+        epoch=row.epoch,
+        offset=entry.offset,
+        marker_offset=row.marker_offset,
+        reading=entry.reading,
+    )
 
 
 def _with_halves_together(stretches: Iterable[list[LogEvent]]) -> Iterator[list[LogEvent]]:

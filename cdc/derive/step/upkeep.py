@@ -25,6 +25,16 @@ _UNCOMMITTED_SECONDS: Final = 600
 logger = structlog.get_logger(__name__)
 
 
+def kept_properties(kept_hours: int) -> dict[str, str]:
+    """Return the properties of a table whose log and removed files are kept for so many hours."""
+    kept = f"interval {kept_hours:d} hours"
+    return {
+        "delta.checkpointInterval": "50",
+        "delta.logRetentionDuration": kept,
+        "delta.deletedFileRetentionDuration": kept,
+    }
+
+
 def keep_small(committer: Committer, path: str, before: int, mark: Mark, kept_hours: int) -> int:
     """Do what is due after the commits behind version ``before``; return the newest version.
 

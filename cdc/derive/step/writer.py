@@ -21,7 +21,7 @@ from cdc.apply.local.places import RowPlaces, live_file
 from cdc.derive.engine.output_types import Output, lake_field
 from cdc.derive.step.difference import GONE
 from cdc.derive.step.mark import Mark
-from cdc.derive.step.upkeep import keep_small
+from cdc.derive.step.upkeep import keep_small, kept_properties
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.commit.committer import Committer, OpenTable
 from cdc.lake.commit.data_file import arrow_schema
@@ -137,13 +137,10 @@ def _committing() -> Iterator[None]:
 
 
 def _properties(outputs: Sequence[Output], kept_hours: int) -> dict[str, str]:
-    kept = f"interval {kept_hours:d} hours"
     return {
+        **kept_properties(kept_hours),
         "delta.enableDeletionVectors": "true",
         "delta.columnMapping.mode": "name",
-        "delta.checkpointInterval": "50",
-        "delta.logRetentionDuration": kept,
-        "delta.deletedFileRetentionDuration": kept,
         "delta.enableExpiredLogCleanup": "false",  # upkeep does it, by which versions are needed
         MEASURED_PROPERTY: json.dumps([output.name for output in outputs[:_MEASURED]]),
     }
