@@ -39,7 +39,7 @@ def landings_beyond(path: str, floor: int) -> list[Landing]:
     found = _landings(pa.table(ask(log, _SUMMARY.format(floor=floor)).read_all()))
     if sum(landing.count for landing in found) > MOST_RECORDS:
         return found
-    rows = rows_where(log, f"landing > {floor:d}")
+    rows = rows_where(log, f"landing > {floor:d}", MOST_BYTES)
     return found if rows is None else [replace(one, events=_of(one, rows)) for one in found]
 
 
@@ -51,7 +51,7 @@ def events_of(path: str, topic: str, after: int, upto: int, *, most: int) -> pa.
     """
     if upto - after > min(most, MOST_RECORDS):
         return None
-    rows = rows_where(DeltaTable(path), inside(topic, after, upto))
+    rows = rows_where(DeltaTable(path), inside(topic, after, upto), MOST_BYTES)
     return None if rows is None else rows.sort_by("offset")
 
 
@@ -83,8 +83,8 @@ def _landings(rows: pa.Table) -> list[Landing]:
     return [Landing(number=number, topics=topics) for number, topics in sorted(spans.items())]
 
 
-def rows_where(log: DeltaTable, condition: str, most_bytes: int = MOST_BYTES) -> pa.Table | None:
-    """Return the rows of the log; None if they are too large to be in memory."""
+def rows_where(log: DeltaTable, condition: str, most_bytes: int) -> pa.Table | None:
+    """Return the rows of the log; None if they are larger than ``most_bytes`` in memory."""
     columns = ", ".join(f'"{name}"' for name in LOG_SCHEMA.names)
     batches, size = [], 0
     for batch in ask(log, _ROWS.format(columns=columns, condition=condition)):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from cdc.config import load
@@ -25,6 +26,7 @@ OPERATIONS: Final = {"INSERT": "c", "UPDATE": "u", "DELETE": "d"}
 _CHANGE: Final = re.compile(r"^table bank\.(\w+): (INSERT|UPDATE|DELETE): (.*)$", re.DOTALL)
 _VALUE: Final = re.compile(r"(\w+)\[[^\]]+\]:('(?:[^']|'')*'|\S+)")
 _UNCHANGED: Final = "unchanged-toast-datum"
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00)")
 Event = tuple[int, str, dict[str, str | None]]
 """Transaction, operation and values by column; a delete has those of its replica identity."""
 
@@ -93,13 +95,18 @@ def _values(text: str) -> dict[str, str | None]:
 
 def _plain(value: str) -> str | None:
     if value.startswith("'"):
-        return value[1:-1].replace("''", "'")
+        return _same_form(value[1:-1].replace("''", "'"))
     return None if value == "null" else value
+
+
+def _same_form(text: str) -> str:
+    """Return a moment in one form: the slot and the connector write it each in its own."""
+    return datetime.fromisoformat(text).isoformat() if _MOMENT.fullmatch(text) else text
 
 
 def _event(event: dict[str, Any]) -> Event:
     row = event["before"] if event["op"] == "d" else event["after"]
-    texts = {name: None if value is None else str(value) for name, value in row.items()}
+    texts = {name: None if value is None else _same_form(str(value)) for name, value in row.items()}
     return event["source"]["txId"], event["op"], texts
 
 
