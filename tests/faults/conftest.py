@@ -10,6 +10,7 @@ import pytest
 
 from tests.faults.bank.armed import Armed, job_of
 from tests.faults.bank.bank import SQL
+from tests.faults.bank.marts import define
 from tests.faults.bank.walk import Walk
 from tests.faults.scenes.budget import Budget, Case, shuffled
 from tests.local_spark import QUICK
@@ -71,6 +72,7 @@ def bank(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Armed]:
     with written(request, tmp_path_factory.mktemp("faults")) as installation:
+        define(installation)
         installation.run("up", "--detach")
         installation.sync()
         yield installation

@@ -7,6 +7,7 @@ import pytest
 from cdc.failpoints import Failpoint
 from tests.faults.bank.armed import Armed
 from tests.faults.bank.bank import TABLES, at_work
+from tests.faults.bank.marts import MARTS, assert_derived
 from tests.faults.bank.walk import Walk, query
 from tests.faults.bank.witness import witnessed
 from tests.faults.scenes.steps import AT_THE_FIRST_START, CASES, Trigger, nothing, points_of
@@ -55,8 +56,10 @@ def test_nothing_is_lost_or_doubled_by_kills_in_a_round(bank: Armed, walk: Walk)
         kill_at(bank, walk, SAMPLE, by=nothing, name="sample")
 
         assert_nothing_is_lost(bank)
+        assert_derived(bank)
         assert witness.compare() > 0
     walk.go_on()
+    assert walk.derived.names == set(MARTS)
 
 
 @pytest.mark.deep
@@ -69,6 +72,7 @@ def test_nothing_is_lost_or_doubled_by_kills_at_all_steps_of(
     kill_at(bank, walk, points_of(*steps), by=trigger, name=case.replace(" ", "_"))
 
     assert_nothing_is_lost(bank)
+    assert_derived(bank)
     walk.go_on()
 
 

@@ -2,7 +2,8 @@
 
 The sum of all balances is constant. A mark is written to two tables in one transaction, and to one
 that takes inserts only. No counter ever decreases. Rows are deleted and inserted again. The keys of
-a ring change places. A table is emptied and filled again. All rows of another change together; in
+a ring change places. A table is emptied and filled again. Entries are numbered for each counter,
+some come two hours late, and at times one is missing. All rows of another table change together; in
 ``Restructured`` so do thousands of rows, all columns of a wide table, and a structure.
 """
 
@@ -22,6 +23,7 @@ ACCOUNTS: Final = 20
 COUNTERS: Final = 5
 SELDOM: Final = 10
 """One transaction in this many writes to the table without a key, one to the ring, and so on."""
+LATE: Final = 7  # one entry in this many is late
 RING: Final = 8
 PARTS: Final = 6  # rows of each filling of the table that is emptied
 BULK: Final = 300  # rows that change together
@@ -34,7 +36,7 @@ TOTAL: Final = ACCOUNTS * 100
 PAUSE_SECONDS: Final = 0.15
 TABLES: Final = (
     *("accounts", "debits", "credits", "audit", "counters", "flicker", "visits", "odd"),
-    *("ring", "emptied", "bulk", "thousands", "broad", "reshaped"),
+    *("ring", "emptied", "entries", "bulk", "thousands", "broad", "reshaped"),
 )
 SQL: Final = f"""
 CREATE SCHEMA bank;
@@ -51,6 +53,8 @@ CREATE TABLE bank.odd (id int PRIMARY KEY, day date);
 CREATE TABLE gone.stays (id int PRIMARY KEY);
 CREATE TABLE bank.ring (id int PRIMARY KEY, name int NOT NULL);
 CREATE TABLE bank.emptied (part int PRIMARY KEY, filling bigint NOT NULL);
+CREATE TABLE bank.entries (
+  counter int, version bigint, at timestamptz NOT NULL, amount int, PRIMARY KEY (counter, version));
 CREATE TABLE bank.bulk (id int PRIMARY KEY, change bigint NOT NULL, body text);
 CREATE TABLE bank.thousands (id int PRIMARY KEY, change bigint NOT NULL);
 CREATE TABLE bank.broad (id int PRIMARY KEY, {" bigint, ".join(COLUMNS)} bigint);
@@ -126,6 +130,12 @@ class Bank:
         execute("INSERT INTO bank.credits VALUES (%s, %s)", (mark, amount))
         counter = self._random.randint(1, COUNTERS)
         execute("UPDATE bank.counters SET n = n + 1 WHERE name = %s", (counter,))
+        late = f"{2 * (mark % LATE == 0)} hours"
+        execute(
+            "INSERT INTO bank.entries SELECT name, n, now() - %s::interval, %s "
+            "FROM bank.counters WHERE name = %s",
+            (late, amount, counter),
+        )
 
     def _flicker(self, mark: int) -> None:
         """Delete and insert a row again, or change it without its large value."""
@@ -149,6 +159,8 @@ class Bank:
             self._swap(turn)
         elif rest == 4 and not turn % 2:
             self._empty(mark)
+        elif rest == 5:
+            self._miss(turn)
         elif rest == 6 and not turn % 4:
             self._connection.execute("UPDATE bank.bulk SET change = %s", (mark,))
 
@@ -163,6 +175,20 @@ class Bank:
         self._connection.execute(
             "INSERT INTO bank.emptied SELECT i, %s FROM generate_series(1, %s) i", (mark, PARTS)
         )
+
+    def _miss(self, turn: int) -> None:
+        """Delete an entry in the middle of those of a counter; or put in all that are missing."""
+        if turn % 2:
+            self._connection.execute(
+                "DELETE FROM bank.entries WHERE (counter, version) IN "
+                "(SELECT name, 1 + n / 2 FROM bank.counters WHERE name = %s)",
+                (turn % COUNTERS + 1,),
+            )
+        else:
+            self._connection.execute(
+                "INSERT INTO bank.entries SELECT name, version, now(), 1 "
+                "FROM bank.counters, generate_series(1, n) version ON CONFLICT DO NOTHING"
+            )
 
     def _visit(self, mark: int) -> None:
         who = f"v{self._random.randint(1, 5)}"

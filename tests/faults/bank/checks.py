@@ -3,7 +3,9 @@
 Each scenario runs under load, between two phases of undisturbed work, and gets all checks. At every
 version of every cut: the bank's total, marks in three tables, counters that never fall, rows that
 are deleted and inserted again, large values that events leave out. The log must equal a second slot
-event for event. At rest every table must equal Postgres by a second reader and by ``verify``.
+event for event. At rest every table must equal Postgres by a second reader and by ``verify``, and
+the source must calculate the same derived tables. Each published version of these is calculated
+again by plain DuckDB (``recomputed.py``).
 """
 
 import sys
@@ -15,6 +17,7 @@ from typing import Final
 
 from tests.faults.bank.armed import Armed
 from tests.faults.bank.bank import TABLES
+from tests.faults.bank.marts import MARTS, assert_derived
 from tests.faults.bank.readers import RECOVERY_SECONDS, Reader, recovered
 from tests.faults.bank.restructured import restructured_at_work
 from tests.faults.bank.walk import Walk
@@ -58,8 +61,10 @@ def checked(bank: Armed, walk: Walk, *, seed: int) -> Iterator[Checked]:
         bank.sync()
         bank.assert_equal(*TABLES)
         assert bank.facts("verify")["equal"]
+        assert_derived(bank)
         check.events = witness.compare()
     walk.go_on()
+    assert walk.derived.names == set(MARTS)
     assert check.events > 0
     assert check.reader.cuts > 1
 

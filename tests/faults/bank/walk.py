@@ -10,6 +10,7 @@ from deltalake import DeltaTable, QueryBuilder
 from tests.faults.bank.armed import Armed
 from tests.faults.bank.bank import TABLES
 from tests.faults.bank.promises import MARKED, assert_none_fell, judged
+from tests.faults.bank.recomputed import Recomputed, versions_made
 
 Row = dict[str, Any]
 _AT_THE_CUT: Final = ("streaming", "degraded")
@@ -32,12 +33,16 @@ class Walk:
     walked: int = 0
     versions: int = 0
     kills: int = 0
+    derived: Recomputed = field(default_factory=Recomputed)
     _counters: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def summary(self) -> str:
         """The number of kills, cuts and versions, for the report."""
-        return f"{self.kills} kills, {self.walked} cuts walked, {self.versions} versions opened"
+        return (
+            f"{self.kills} kills, {self.walked} cuts walked, {self.versions} versions opened, "
+            f"{self.derived.versions} of derived tables calculated again"
+        )
 
     def note(self) -> None:
         """Record the ledger's rows; fail if one seen earlier has changed or is gone."""
@@ -70,6 +75,7 @@ class Walk:
             if _is_complete(row):
                 self._judge(row)
             self.walked = cut
+        self.derived.look_back(self.seen[self.walked])
 
     def _judge(self, row: Row) -> None:
         entries = {entry["table"]: entry for entry in row["tables"]}
@@ -80,11 +86,13 @@ class Walk:
         def rows(table: str, *columns: str) -> list[tuple[Any, ...]]:
             return self._rows(entries[table], columns)
 
+        self.derived.judge(row, self.seen)
         kept = judged(rows, where, marks=marked)
         assert_none_fell(self._counters, kept.counters, where)
         self._counters = kept.counters
         if kept.marks is not None:
             self._judge_commits(set(kept.marks), row["lsn"], where)
+            _judge_versions(len(kept.marks), row, where)
 
     def _judge_commits(self, marks: set[int], lsn: int, where: str) -> None:
         inside = {mark for mark, (_, after) in self.commits.items() if after <= lsn}
@@ -97,6 +105,14 @@ class Walk:
         opened = DeltaTable(entry["path"], version=entry["version"])
         rows = queried(opened, f"SELECT {', '.join(columns)} FROM t")
         return [tuple(row.values()) for row in rows]
+
+
+def _judge_versions(marks: int, row: Row, where: str) -> None:
+    """Assert that the history of the accounts has two versions of each transaction."""
+    for entry in row.get("derived") or ():
+        if entry["table"] == "kept.accounts_past" and entry["at_cut"] == row["cut"]:
+            made = versions_made(entry)
+            assert made == 2 * marks, f"{where}: {made} versions of {marks} transactions"
 
 
 class Unflagged(Walk):

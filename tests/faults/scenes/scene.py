@@ -11,6 +11,7 @@ import pytest
 
 from tests.faults.bank.armed import JOB, Armed, job_of
 from tests.faults.bank.bank import SQL
+from tests.faults.bank.marts import define
 from tests.faults.bank.walk import Walk
 from tests.faults.conftest import PATTERNS
 from tests.servers.fixtures import started
@@ -77,6 +78,7 @@ def staged(
 def brought_up(bank: Armed) -> Iterator[None]:
     """Create the bank's tables and bring the installation up; take it down after the block."""
     bank.execute(SQL)
+    define(bank)
     try:
         bank.run("up", "--detach")
         bank.sync()
