@@ -1,5 +1,6 @@
 """A table of given rows takes the place of what was there in one commit."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from cdc.errors import CdcError
 from cdc.lake.create import whole_table
 from cdc.lake.create.whole_table import replace_table
+from cdc.lake.files.local import LocalStore
 from tests.duckdb_reader import duckdb_with_delta
 
 PROPERTIES: Final = {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"}
@@ -114,3 +116,22 @@ def test_a_log_that_cannot_be_read_is_left(tmp_path: Path) -> None:
     (path / "_delta_log" / f"{0:020d}.json").write_text("no JSON")
     with pytest.raises(CdcError, match="cannot be read"):
         replace_table(str(path), FIELDS, PROPERTIES, ROWS, "")
+
+
+def test_all_that_an_entry_names_is_durable_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a machine that fails leaves the old table or the new one."""
+    seen: list[str] = []
+    for name in ("write", "settle", "put_if_absent"):
+        does = getattr(LocalStore, name)
+
+        def noted(*arguments: Any, name: str = name, does: Callable[..., Any] = does) -> Any:  # noqa: ANN401
+            seen.append(name)
+            return does(*arguments)
+
+        monkeypatch.setattr(LocalStore, name, noted)
+
+    replace_table(str(tmp_path / "t"), FIELDS, PROPERTIES, ROWS, "")
+
+    assert seen[-2:] == ["settle", "put_if_absent"]
