@@ -8,6 +8,7 @@ from typing import Final, Self
 
 from tests.faults.bank.armed import SYNC_SECONDS, Armed
 from tests.faults.bank.bank import TABLES, at_work
+from tests.faults.bank.marts import assert_agreed, assert_derived
 from tests.faults.bank.readers import RECOVERY_SECONDS
 from tests.faults.scenes import steps as cases
 from tests.faults.scenes.maintenance import plant_stray
@@ -20,7 +21,7 @@ from tests.unpublished import unseen
 from tests.waiting import until
 
 COMPARED: Final = (*TABLES, *own_tables.TABLES)
-OTHER_COMMITS: Final = frozenset({"operation", "structure", "case", "upkeep"})
+OTHER_COMMITS: Final = frozenset({"operation", "structure", "case", "upkeep", "define"})
 """Kinds of steps in which more than rounds commit to tables, or the job is reconfigured."""
 
 
@@ -61,6 +62,7 @@ def compare(bank: Armed) -> None:
     """Compare each table by a second reader; the source must be at rest."""
     bank.sync()
     bank.assert_equal(*COMPARED)
+    assert_derived(bank)
 
 
 def _fault(step: Step, scene: Scene, _work: Work) -> None:
@@ -84,6 +86,20 @@ def _command(step: Step, scene: Scene, _work: Work) -> None:
     """Run a command that must exit with 0: all is equal, or the lake has caught up."""
     limit = ("--timeout", SYNC_SECONDS) if step.name == "sync" else ()
     scene.bank.run(*step.arguments, *limit)
+
+
+def _define(step: Step, scene: Scene, _work: Work) -> None:
+    """Define a derived table, or replace its definition."""
+    (scene.bank.folder / "derived" / f"{step.name}.sql").write_text(step.sql)
+    scene.bank.run("apply-config", "--timeout", SYNC_SECONDS)
+
+
+def _witness(step: Step, scene: Scene, _work: Work) -> None:
+    """Have somebody else calculate the derived tables at a cut; some may lag behind it."""
+    if step.arguments[0] == "rebuild":
+        scene.bank.run("derived", *step.arguments)
+    else:
+        assert_agreed(scene.bank, *step.arguments[1:])
 
 
 def _restart(_step: Step, scene: Scene, _work: Work) -> None:
@@ -133,4 +149,6 @@ _ACTS: Final[dict[str, Callable[[Step, Scene, Work], None]]] = {
     "restart": _restart,
     "upkeep": _upkeep,
     "case": _case,
+    "define": _define,
+    "witness": _witness,
 }

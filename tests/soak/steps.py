@@ -11,8 +11,10 @@ from itertools import count
 from typing import Final, TypeVar
 
 from tests.faults.bank.bank import TABLES
+from tests.faults.bank.marts import MARTS
 from tests.faults.scenes.disturbances import PROCESSES
 from tests.faults.scenes.scenarios import SCENARIOS
+from tests.soak.definitions import NAMES, definition
 from tests.soak.own_tables import ROWS, Shifting
 
 T = TypeVar("T")
@@ -27,6 +29,7 @@ class Step:
     name: str
     """The name to print; for a fault or a case also its key."""
     sql: str = ""
+    """Statements for the source, or a definition."""
     arguments: tuple[str, ...] = ()
     """Arguments of a wal2lake command."""
     during: str = ""
@@ -133,6 +136,29 @@ def _command(chance: random.Random, number: int, _shifting: Shifting) -> Step:
     return Step(number=number, kind="command", name=" ".join(arguments), arguments=arguments)
 
 
+def _define(chance: random.Random, number: int, _shifting: Shifting) -> Step:
+    name = chance.choice(NAMES)
+    return Step(number=number, kind="define", name=name, sql=definition(chance))
+
+
+def _witness(chance: random.Random, number: int, _shifting: Shifting) -> Step:
+    arguments = _drawn(chance, {_by_source: 3, _by_spark: 2, _by_rebuild: 3})(chance)
+    return Step(number=number, kind="witness", name=" ".join(arguments), arguments=arguments)
+
+
+def _by_source(_chance: random.Random) -> tuple[str, ...]:
+    return "verify", "--source"
+
+
+def _by_spark(_chance: random.Random) -> tuple[str, ...]:
+    return "verify", "--engine", "spark"
+
+
+def _by_rebuild(chance: random.Random) -> tuple[str, ...]:
+    """Rebuild a table; one of late rows, or a history, must come out as it is from the log."""
+    return "rebuild", chance.choice([name for name, mart in MARTS.items() if mart.text])
+
+
 def _plain(kind: str, name: str) -> "Draw":
     def draw(_chance: random.Random, number: int, _shifting: Shifting) -> Step:
         return Step(number=number, kind=kind, name=name)
@@ -148,6 +174,8 @@ KINDS: Final[dict[Draw, int]] = {
     _structure: 10,
     _plain("rest", "pause the bank and compare all tables"): 6,
     _command: 6,
+    _define: 6,
+    _witness: 8,
     _plain("restart", "down and up"): 3,
     _plain("upkeep", "wait for a search for strays"): 3,
     _case: 4,

@@ -161,13 +161,19 @@ def define(bank: Armed, tables: Sequence[str] | None = None) -> None:
 
 def assert_derived(bank: Armed) -> None:
     """Compare with what the source calculates, at rest; what it cannot, by calculating again."""
-    by_source = bank.any_facts("derived", "verify", "--source")["tables"]
-    beyond = [verdict["table"] for verdict in by_source if verdict["reason"]]
-    wrong = [each for each in by_source if each["missing"] or each["extra"]]
-    assert not wrong, wrong
-    assert len(beyond) < len(by_source), by_source
+    beyond = assert_agreed(bank, "--source")
     again = bank.facts("derived", "verify", *beyond)
     assert again["equal"], again
+
+
+def assert_agreed(bank: Armed, *witness: str) -> list[str]:
+    """Compare with what a witness calculates; return the tables that it cannot compare."""
+    verdicts = bank.any_facts("derived", "verify", *witness)["tables"]
+    wrong = [each for each in verdicts if each["missing"] or each["extra"]]
+    assert not wrong, wrong
+    beyond = [each["table"] for each in verdicts if each["reason"]]
+    assert len(beyond) < len(verdicts), verdicts
+    return beyond
 
 
 def files(bank: Armed) -> list[Path]:

@@ -3,10 +3,12 @@
 from collections import Counter
 from itertools import islice
 
+from tests.faults.bank.marts import MARTS
 from tests.faults.scenes.disturbances import DISTURBANCES
 from tests.faults.scenes.scenarios import SCENARIOS
 from tests.soak import acting
 from tests.soak.asking import PAUSE
+from tests.soak.definitions import NAMES
 from tests.soak.own_tables import MOST_COLUMNS, ROWS, Shifting
 from tests.soak.steps import CASES, DURING, FAULTS, KINDS, READ_AGAIN, WHERE, Step, steps
 
@@ -39,7 +41,12 @@ def test_everything_comes_up() -> None:
     assert {step.name for step in of("command")} == {"verify", "sync"}
     assert {step.kind for step in MANY} == {
         *("fault", "case", "rows", "structure", "operation", "command"),
-        *("rest", "restart", "upkeep"),
+        *("rest", "restart", "upkeep", "define", "witness"),
+    }
+    assert {step.name for step in of("define")} == set(NAMES)
+    assert {step.arguments[:2] for step in of("witness")} == {
+        *(("verify", "--source"), ("verify", "--engine")),
+        *(("rebuild", name) for name, mart in MARTS.items() if mart.text),
     }
 
 

@@ -15,8 +15,10 @@ from cdc.derive.step import upkeep
 from cdc.derive.step.difference import GONE
 from cdc.derive.step.mark import USER_METADATA, Mark
 from cdc.derive.step.writer import TableWriter, UnwritableError
+from cdc.lake.create.whole_table import replace_table
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
+from cdc.tables import TableId
 from tests.duckdb_reader import duckdb_with_delta
 from tests.unit.derive.orders import BY_WHO, one, order
 from tests.unit.derive.small_lake import SmallLake, defined, rows_of
@@ -115,6 +117,34 @@ def test_a_row_that_is_to_go_and_is_not_there_is_refused(lake: SmallLake) -> Non
         TableWriter(entry.path, lake.folder / "index").commit(gone, Mark(**facts))
 
     assert DeltaTable(entry.path).version() == entry.version
+
+
+def test_a_table_without_digests_has_to_be_made_anew(lake: SmallLake) -> None:
+    path = lake.path(TableId("marts", "copies"))
+    field = {"name": "who", "type": "string", "nullable": True, "metadata": {}}
+    properties = {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"}
+    replace_table(path, [field], properties, pa.table({"who": ["a"]}), "")
+    new = pa.table({"who": ["b"], ROW_HASH: ["00"], COPY: [1], GONE: [False]})
+
+    with pytest.raises(UnwritableError, match="no digests"):
+        TableWriter(path, lake.folder / "index").commit(
+            new, Mark(definition="", cut=1, epoch=1, lsn=1)
+        )
+
+
+def test_its_rows_are_counted_where_an_input_has_a_version_without_changes(lake: SmallLake) -> None:
+    with closing(lake.keep(COPIES)) as kept:
+        lake.set(orders=orders(MANY), people=[])
+        one(kept, lake)
+        lake.set(orders=orders(MANY - 2))
+        second = one(kept, lake)
+        DeltaTable(lake.path(TableId("shop", "orders"))).alter.set_table_properties(
+            {"delta.checkpointInterval": "7"}
+        )
+        third = one(kept, lake)
+
+    assert (third.version, third.at_cut) == (second.version, 3)
+    assert second.rows == third.rows == MANY - 2
 
 
 def steps(lake: SmallLake, count: int) -> Iterator[DerivedEntry]:
