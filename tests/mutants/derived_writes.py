@@ -159,7 +159,7 @@ DERIVED_WRITES: Final = (
         file="cdc/derive/engine/numbered.py",
         old="(PARTITION BY {by})",
         new="()",
-        tests=_NUMBERED,
+        tests=_WRITTEN,
     ),
     Mutant(
         name="derived: the rows of before stay in a table that is made anew",

@@ -24,11 +24,12 @@ from tests.unit.derive.events import (
 from tests.unit.derive.small_lake import SmallLake, rows_of
 
 
-def test_the_number_of_cuts_plays_no_part(tmp_path: Path) -> None:
-    """A hundred rows, whose times are in no order, come in 1, 7 and 30 cuts."""
+@pytest.mark.parametrize("most", [30, pytest.param(100, marks=pytest.mark.deep)])
+def test_the_number_of_cuts_plays_no_part(tmp_path: Path, most: int) -> None:
+    """A hundred rows, whose times are in no order, come in one cut, in seven and in many."""
     events = at(*(str(moment("00:00") + timedelta(minutes=i * 37 % 997)) for i in range(100)))
     found = []
-    for number in (1, 7, 30):
+    for number in (1, 7, most):
         lake = SmallLake(tmp_path / str(number), {"events": EVENTS})
         ends = [len(events) * (i + 1) // number for i in range(number)]
         *_, last = at_each_cut(lake, SESSIONS.format(time="tz"), *(events[:end] for end in ends))
