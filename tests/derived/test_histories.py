@@ -1,5 +1,6 @@
 """A history equals its table at every kept cut, and is the same when it is made anew."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -88,5 +89,52 @@ def test_it_is_its_table_at_every_cut_and_the_same_when_made_anew(derived: Insta
         derived.run("derived", "rebuild", name)
         assert stored(derived, name, f"_from_lsn <= {cuts[-1].lsn}") == whole[name]
     for name in (*HISTORIES, "marts.account_versions"):
+        (derived.folder / "derived" / f"{name}.sql").unlink()
+    derived.run("apply-config")
+
+
+SHAPED: Final[Mapping[str, str]] = {
+    "marts.shaped_past": "/* ---\nkind: history\ntable: bank.shaped\ntrack: [n]\n--- */\n",
+    "marts.all_past": "/* ---\nkind: history\ntable: bank.shaped\n--- */\n",
+}
+
+
+def reasons(installation: Installation) -> dict[str, str]:
+    listed = json.loads(installation.run("derived", "list", "--json"))
+    return {entry["table"]: entry["reason"] for entry in listed if entry["table"] in SHAPED}
+
+
+def test_it_goes_on_beside_an_added_column_and_stops_at_another_one(derived: Installation) -> None:
+    derived.execute(
+        "CREATE TABLE bank.shaped (id int PRIMARY KEY, word text, n int);"
+        "INSERT INTO bank.shaped SELECT i, 'word ' || i, i FROM generate_series(1, 20) i"
+    )
+    define(derived, SHAPED)
+    derived.run("sync", "--timeout", "900")
+    derived.execute(
+        "ALTER TABLE bank.shaped ADD COLUMN more int DEFAULT 5;"
+        "UPDATE bank.shaped SET n = n + 1, more = 6 WHERE id % 3 = 0;"
+        "INSERT INTO bank.shaped VALUES (21, 'new', 0, 7)"
+    )
+    derived.done("sync", "--timeout", "900")
+
+    found = reasons(derived)
+    assert found["marts.shaped_past"] == ""
+    assert "bank.shaped has a column more, which its history has not" in found["marts.all_past"]
+    assert derived.facts("derived", "verify", "marts.shaped_past")["equal"]
+    before = stored(derived, "marts.shaped_past")
+    assert len(before) == 20 + 6 + 1
+    assert set(before[0]) == {"id", "word", "n", *OWN}
+    derived.run("derived", "rebuild", "marts.shaped_past")
+    assert stored(derived, "marts.shaped_past") == before
+
+    # The column that is last has its old name and type again, and other values without an event.
+    derived.execute("ALTER TABLE bank.shaped DROP COLUMN n; ALTER TABLE bank.shaped ADD n int")
+    derived.execute("UPDATE bank.shaped SET word = 'other' WHERE id = 1")
+    derived.done("sync", "--timeout", "900")
+
+    assert "bank.shaped has another column n" in reasons(derived)["marts.shaped_past"]
+    assert stored(derived, "marts.shaped_past") == before
+    for name in SHAPED:
         (derived.folder / "derived" / f"{name}.sql").unlink()
     derived.run("apply-config")

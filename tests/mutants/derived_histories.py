@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 _VERSIONS: Final = ("tests/unit/derive/history/test_history.py",)
 _READINGS: Final = ("tests/unit/derive/history/test_readings.py",)
+_COLUMNS: Final = ("tests/unit/derive/history/test_other_columns.py",)
 _SLICES: Final = ("tests/unit/derive/log/test_slices.py",)
 _KEPT: Final = ("tests/unit/derive/keep/test_histories.py",)
 _ASKED: Final = ("tests/unit/client/derived/test_histories_asked.py",)
@@ -185,5 +186,47 @@ DERIVED_HISTORIES: Final = (
         "{TO_LSN} > {lsn:d}",
         "{TO_LSN} >= {lsn:d}",
         _ASKED,
+    ),
+    _of(
+        "a column that was made again is the old one",
+        "history_step/own_columns",
+        "            if known and numbers[name] != self.numbers[name]:\n",
+        "            if False:\n",
+        _COLUMNS,
+    ),
+    _of(
+        "one of all columns has some of them",
+        "history_step/own_columns",
+        "        if added and not more:\n",
+        "        if False:\n",
+        _COLUMNS,
+    ),
+    _of(
+        "the columns that the table gets are taken",
+        "history_step/bringing",
+        "            self._keep_columns(table, facts)\n",
+        "            pass\n",
+        _COLUMNS,
+    ),
+    _of(
+        "one is made anew with any types",
+        "history_step/own_columns",
+        "    if others and not (anew and fits):\n",
+        "    if others and not anew:\n",
+        _COLUMNS,
+    ),
+    _of(
+        "one goes on by another key",
+        "history_step/own_columns",
+        "        if self.key and tuple(self.key) != tuple(now.key):\n",
+        "        if False:\n",
+        _COLUMNS,
+    ),
+    _of(
+        "nothing says which columns are its own",
+        "history_step/bringing",
+        "{**reach.facts(), **own.facts()}",
+        "reach.facts()",
+        _COLUMNS,
     ),
 )

@@ -172,7 +172,7 @@ def _compared(
 def _locally(config: Config, row: LedgerRow, definition: Definition) -> Rows:
     if definition.history is not None:
         table = input_at(definition.inputs[0], row).open()
-        yield from _streamed(rows(table, columns(table)))
+        yield from _streamed(rows(table, _own_columns(row, definition)))
         return
     with calculated(config, definition, row) as (database, query):
         yield from database.rows(query).to_pylist()
@@ -198,8 +198,15 @@ def _stored(row: LedgerRow, definition: Definition, entry: DerivedEntry) -> Rows
     table = Input(entry.path, entry.version).open()
     if definition.history is None:
         return _streamed(rows(table, columns(table)))
-    names = [name for name in columns(table) if name not in OWN]
-    return _streamed(rows(table, names, f"WHERE {at_lsn(row.epoch, row.lsn)}"))
+    where = f"WHERE {at_lsn(row.epoch, row.lsn)}"
+    return _streamed(rows(table, _own_columns(row, definition), where))
+
+
+def _own_columns(row: LedgerRow, definition: Definition) -> list[str]:
+    """Return the columns that a history has of its table, which may have got more."""
+    entry = row.derived_entry(str(definition.table))
+    assert entry is not None  # noqa: S101 - asked before
+    return [n for n in columns(Input(entry.path, entry.version).open()) if n not in OWN]
 
 
 def _streamed(batches: pa.RecordBatchReader) -> Rows:

@@ -1,8 +1,9 @@
 """Brings a history to a cut: takes the events and readings of its table up to there."""
 
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from deltalake import DeltaTable
 
@@ -10,6 +11,7 @@ from cdc.apply.local.not_local import NotLocalError
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import calculator
 from cdc.derive.history.history import OWN, History
+from cdc.derive.history_step.own_columns import OwnColumns, refuse_retyped
 from cdc.derive.history_step.reach import Kept, Reach, first_place, same_place
 from cdc.derive.history_step.store import LOADED, VERSIONS, VersionStore
 from cdc.derive.history_step.taking import Taking
@@ -18,7 +20,7 @@ from cdc.derive.log.lacking import LackingColumnsError
 from cdc.derive.log.log_reader import LogReader
 from cdc.derive.step.difference import Difference, difference
 from cdc.derive.step.limits import Cost, Limits
-from cdc.derive.step.mark import Mark, is_of_definition, log_facts
+from cdc.derive.step.mark import Mark, is_of_definition, log_facts, mark_facts
 from cdc.derive.step.step import Step
 from cdc.derive.step.writer import TableWriter, UnwritableError
 from cdc.errors import CdcError, ErrorKind
@@ -33,7 +35,8 @@ class HistoryStep:
     """One step of a history; ``schema`` is its table's at the cut, ``writer`` its own.
 
     ``upto`` is how far the table has the log at the cut of ``mark``; ``now`` returns the table
-    there, as if it were read.
+    there, as if it were read. ``numbers`` are those of the table's columns in the source, as far as
+    they are known.
     """
 
     definition: Definition
@@ -45,6 +48,7 @@ class HistoryStep:
     kept: Callable[[], Kept]
     now: Callable[[], Reading]
     limits: Limits
+    numbers: Mapping[str, int] = field(default_factory=dict)
 
     def bring(self, *, since: Reach | None = None, anew: bool = False) -> tuple[Step, Reach]:
         """Take what the table got, in one commit; there is none if no version changes.
@@ -54,10 +58,12 @@ class HistoryStep:
         TABLE_STOPPED for a table that cannot have a history or has other columns now, and CONFLICT
         where a history that is made anew would be less than it was.
         """
-        self._began = time.monotonic()
-        _refuse_unfit(self.schema, self._history)
+        self._began, self._types = time.monotonic(), dict[str, str]()
         table = open_table(self.writer.path)
         facts = {} if table is None else log_facts(table)
+        if table is not None and facts and is_of_definition(table, self.mark):
+            self._keep_columns(table, facts)
+        _refuse_unfit(self.schema, self._history)
         if table is not None and facts and not anew and is_of_definition(table, self.mark):
             return self._taken(table, since or Reach.of(facts), None)
         if facts:
@@ -66,6 +72,14 @@ class HistoryStep:
             return self._made(*first_place(self.upto, self.kept()))
         except LackingColumnsError:
             return self._made(self.upto, self.now())
+
+    def _keep_columns(self, table: DeltaTable, facts: Mapping[str, Any]) -> None:
+        """Go on with the columns that the history has, whatever the table has besides."""
+        self._types = mark_facts(table)["columns"]
+        names = [name for name in self._types if name not in OWN]
+        own = OwnColumns.recorded(names, facts)
+        self.schema = own.within(self.schema, self.numbers, more=bool(self._history.track))
+        self.log = replace(self.log, wanted=self.log.wanted & set(names))
 
     def _made(self, place: Place, begun: Reading | None) -> tuple[Step, Reach]:
         """Make the history from a place on, or from a reading there."""
@@ -100,15 +114,16 @@ class HistoryStep:
         query = f"SELECT {store.columns} FROM {VERSIONS}"  # noqa: S608 - our names
         outputs = store.database.outputs(query)
         mark = replace(self.mark, columns={output.name: output.type for output in outputs})
-        if table is not None and not mark.is_of(table):
-            raise _other_columns(self.schema)
+        types = self._types or mark.columns, mark.columns
+        refuse_retyped(self.definition.table, self.schema, types, anew=table is None)
         found = difference(store.database, query, outputs, (), LOADED)
         seconds = round(time.monotonic() - self._began, 3)
         why = "it is built" if table is None else ""
         cost = Cost(mode="log", why=why, changed=found.added + found.removed, seconds=seconds)
         version = -1 if table is None else table.version()
         if table is None or len(found.changes):
-            mark = replace(mark, log=reach.facts(), cost=asdict(cost))
+            own = OwnColumns.of(self.schema, self.numbers)
+            mark = replace(mark, log={**reach.facts(), **own.facts()}, cost=asdict(cost))
             version = self._written(table, found, mark)
         rows = self.writer.rows()
         return Step(version=version, rows=rows, added=found.added, removed=found.removed, cost=cost)
@@ -141,12 +156,3 @@ def _refuse_unfit(schema: TableSchema, history: History) -> None:
             f"{schema.table} {what}",
             remedy="rename it in the source" if taken else "correct track in the definition",
         )
-
-
-def _other_columns(schema: TableSchema) -> CdcError:
-    return CdcError(
-        ErrorKind.TABLE_STOPPED,
-        f"the columns of {schema.table} are not those that its history has",
-        remedy="give the definition another name: the new history begins where the log allows it, "
-        "and the old one stays as it is",
-    )

@@ -14,7 +14,6 @@ from cdc.derive.step.mark import Mark
 from cdc.derive.step.step import Step
 from cdc.derive.step.writer import TableWriter
 from cdc.errors import CdcError, ErrorKind
-from cdc.events.schema import TableSchema
 from cdc.kafka.registry_client import SchemaLookup
 from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.records.readings import Reading, readings_at
@@ -81,16 +80,18 @@ class Histories:
         entry = _entry(row, table)
         schema = store.read_schema(entry.path, table, entry.version)
         assert schema is not None  # noqa: S101 - the cut names its version
+        numbers = _numbers(entry)
         step, reach = HistoryStep(
             definition=definition,
             schema=schema,
             writer=writer,
             mark=mark,
             upto=place_at(row, entry),
-            log=self._log.reader(recent, _followed(entry, schema)),
+            log=self._log.reader(recent, frozenset(numbers or schema.names)),
             kept=partial(self._kept, row, table),
             now=partial(_read_now, row, entry),
             limits=limits,
+            numbers=numbers,
         ).bring(since=self._reached.pop(definition.table, None), anew=anew)
         self._reached[definition.table] = reach
         return step
@@ -118,12 +119,13 @@ def _entry(row: LedgerRow, table: TableId) -> TableEntry:
     return entry
 
 
-def _followed(entry: TableEntry, schema: TableSchema) -> frozenset[str]:
-    """Return the columns that every event has, of those that the table has now."""
+def _numbers(entry: TableEntry) -> dict[str, int]:
+    """Return the columns that every event has, of those of now, with their numbers in the source.
+
+    None are known of a table whose structure is not recorded.
+    """
     structure = store.read_structure(entry.path, entry.version)
-    if structure is None:
-        return frozenset(schema.names)
-    return frozenset(column.name for column in structure.followed)
+    return {} if structure is None else {one.name: one.number for one in structure.followed}
 
 
 def _read_now(row: LedgerRow, entry: TableEntry) -> Reading:

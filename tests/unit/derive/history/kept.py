@@ -66,6 +66,7 @@ class KeptHistory:
     kept: Kept | None = None
     name: str = "past"
     wanted: frozenset[str] = frozenset()
+    numbers: dict[str, int] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
@@ -99,6 +100,7 @@ class KeptHistory:
             limits=Limits(
                 memory_mb=256, full_rows=1, kept_hours=1, scratch=self.folder / "scratch"
             ),
+            numbers=self.numbers,
         ).bring(since=None if forget else self.at, anew=anew)
         return step
 
