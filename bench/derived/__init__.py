@@ -1,1 +1,1 @@
-"""Derived tables: what a step costs, what ten of them add to a round, and how fast they catch up."""
+"""Derived tables: the cost of a step, of ten tables in a round, and of catching up."""

@@ -94,7 +94,9 @@ class Lake:
         table = committer.open()
         wanted = arrow_schema(table.metadata)
         rows = _with_offset(change.added).select(wanted.names).cast(wanted)
-        version = committer.commit(rows.combine_chunks(), self._places(name, change.gone), _POSITION)
+        version = committer.commit(
+            rows.combine_chunks(), self._places(name, change.gone), _POSITION
+        )
         if change.added.num_rows:
             (new,) = set(committer.open().files) - set(table.files)
             self._paths[name].append(new)

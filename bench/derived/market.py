@@ -50,7 +50,9 @@ class Market:
     def inserted(self, events: int) -> Changes:
         """Let so many events come, which only insert."""
         none = np.empty(0, dtype=np.int64)
-        return self._applied({name: Change(none, rows) for name, rows in self._next(events).items()})
+        return self._applied(
+            {name: Change(none, rows) for name, rows in self._next(events).items()}
+        )
 
     def changed(self, rows: int) -> Changes:
         """Insert about so many rows, update and delete others: eight, one and one of ten."""

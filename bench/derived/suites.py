@@ -33,15 +33,14 @@ class Suite:
         return classes(self.queries, {name: one.rows.schema for name, one in tables.items()})
 
 
-SUITES: Final = (
-    Suite(
-        name="Nexmark",
-        queries=nexmark.QUERIES,
-        make=lambda seed, sizes: Market(seed, sizes.derived_events),
-    ),
-    Suite(
-        name="TPC-H",
-        queries=tpch.QUERIES,
-        make=lambda seed, sizes: Warehouse(seed, sizes.derived_scale),
-    ),
+NEXMARK: Final = Suite(
+    name="Nexmark",
+    queries=nexmark.QUERIES,
+    make=lambda seed, sizes: Market(seed, sizes.derived_events),
 )
+TPCH: Final = Suite(
+    name="TPC-H",
+    queries=tpch.QUERIES,
+    make=lambda seed, sizes: Warehouse(seed, sizes.derived_scale),
+)
+SUITES: Final = (NEXMARK, TPCH)

@@ -18,7 +18,7 @@ class Change:
     added: pa.Table
 
     def __len__(self) -> int:
-        return len(self.gone) + self.added.num_rows
+        return len(self.gone) + int(self.added.num_rows)
 
 
 Changes = Mapping[str, Change]

@@ -1,4 +1,4 @@
-"""How a derived table can be brought to a cut: by its scope, as a whole, or by a plain Spark job."""
+"""How a table can be brought to a cut: as a derived one, or by a plain Spark job."""
 
 import time
 from dataclasses import dataclass, field
@@ -22,6 +22,9 @@ from cdc.events.values.sql_text import spark_name
 from cdc.state.derived_requests import pauses, rebuilds
 from cdc.tables import TableState
 
+MEMORY_MB: Final = 512  # the default of derived.memory_mb
+QUIET: Final = {"spark.log.level": "OFF"}
+"""Of Spark: Delta reports filters that Parquet cannot take as errors."""
 _PATIENT: Final = 3600.0  # seconds
 
 
@@ -32,12 +35,11 @@ class Derived:
     definition: Definition
     lake: Lake
     folder: Path
-    memory_mb: int
     _tables: DerivedTables = field(init=False)
 
     def __post_init__(self) -> None:
         limits = Limits(
-            memory_mb=self.memory_mb,
+            memory_mb=MEMORY_MB,
             full_rows=10**9,
             kept_hours=1,
             scratch=self.folder / "scratch",
