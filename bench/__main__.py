@@ -54,7 +54,8 @@ def main(
     room = replace(room, ends=time.monotonic() + chosen_sizes.whole_seconds)
     for section in asked:
         measured, record = run(section.benchmarks, room)
-        whole = section.whole and chosen_sizes.name == "full"
+        # A section that was left out altogether stays as it is on the page.
+        whole = section.whole and chosen_sizes.name == "full" and bool(measured.figures)
         folder = out or (PAGE if whole else work / "results" / chosen_sizes.name)
         publication = Publication(
             name=section.name,
