@@ -1,7 +1,9 @@
 """``python -m bench``, which ``make bench``, ``bench-peers`` and ``bench-memory`` run."""
 
 import signal
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,6 +14,7 @@ from bench.core.reach import Row
 from bench.core.room import Benchmark, Room
 from bench.core.rows import MEMORY_ROWS, PEER_ROWS, ROWS
 from bench.core.sizes import BY_NAME, QUICK
+from bench.derived.rows import DERIVED_ROWS
 from bench.flame.profile import GRAPHS
 from bench.peers.peers import PEERS
 from bench.registry import BENCHMARKS
@@ -22,6 +25,7 @@ from bench.whole.memory import memory_over
 PAGE: Final = Path("docs/benchmarks")
 WORK: Final = Path(".wal2lake/bench")
 HOUR: Final = 60  # minutes
+SECTIONS: Final = {"bench": ROWS, "derived": DERIVED_ROWS}
 
 
 def main(
@@ -45,28 +49,55 @@ def main(
     console = Console(width=None if Console().is_terminal else 160)
     chosen_sizes = QUICK if quick else BY_NAME[sizes]
     room = Room(root=work.resolve(), sizes=chosen_sizes, seed=seed, console=console)
-    name, rows, chosen = _asked(only, quick=quick, peers=peers, memory=memory)
-    prepare(chosen)
-    measured, record = run(chosen, room)
-    whole = not only and chosen_sizes.name == "full" and (memory is None or memory >= HOUR)
-    folder = out or (PAGE if whole else work / "results" / chosen_sizes.name)
-    publication = Publication(
-        name=name, rows=rows, folder=folder.resolve(), flames=room.root / GRAPHS
-    )
-    publication.write(measured, record)
-    console.print(reach_table(rows, measured))
-    console.print(f"written to {folder}", soft_wrap=True)
+    asked = _asked(only, quick=quick, peers=peers, memory=memory)
+    prepare(one for section in asked for one in section.benchmarks)
+    room = replace(room, ends=time.monotonic() + chosen_sizes.whole_seconds)
+    for section in asked:
+        measured, record = run(section.benchmarks, room)
+        # A section that was left out altogether stays as it is on the page.
+        whole = section.whole and chosen_sizes.name == "full" and bool(measured.figures)
+        folder = out or (PAGE if whole else work / "results" / chosen_sizes.name)
+        publication = Publication(
+            name=section.name,
+            rows=section.rows,
+            folder=folder.resolve(),
+            flames=room.root / GRAPHS,
+        )
+        publication.write(measured, record)
+        console.print(reach_table(section.rows, measured))
+        console.print(f"written to {folder}", soft_wrap=True)
 
 
-def _asked(
-    only: str, *, quick: bool, peers: bool, memory: float | None
-) -> tuple[str, Sequence[Row], list[Benchmark]]:
-    """Return the name of the results, the rows to reach, and the benchmarks to run."""
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Benchmarks whose results are published together, and the rows that they are to reach.
+
+    It is ``whole`` if a run of full size replaces the section of the page.
+    """
+
+    name: str
+    rows: Sequence[Row]
+    benchmarks: Sequence[Benchmark]
+    whole: bool
+
+
+def _asked(only: str, *, quick: bool, peers: bool, memory: float | None) -> list[Section]:
     if peers:
-        return "peers", PEER_ROWS, [PEERS]
+        return [Section("peers", PEER_ROWS, [PEERS], whole=True)]
     if memory is not None:
-        return "memory", MEMORY_ROWS, [memory_over(memory)]
-    return "bench", ROWS, selected(only, quick=quick)
+        return [Section("memory", MEMORY_ROWS, [memory_over(memory)], whole=memory >= HOUR)]
+    return sections(selected(only, quick=quick))
+
+
+def sections(chosen: Sequence[Benchmark]) -> list[Section]:
+    """Return the sections of a run; one is whole if all of its benchmarks are chosen."""
+    found = []
+    for name, rows in SECTIONS.items():
+        inside = [one for one in chosen if one.section == name]
+        everything = [one for one in BENCHMARKS if one.section == name]
+        if inside:
+            found.append(Section(name, rows, inside, whole=inside == everything))
+    return found
 
 
 def selected(only: str, *, quick: bool) -> list[Benchmark]:

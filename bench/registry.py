@@ -1,12 +1,13 @@
 """All benchmarks, in the order in which they run.
 
-The last one that takes long is cut short when time runs out: ``apply`` leaves cells out.
+The last ones are cut short when time runs out: ``apply`` leaves cells out, ``derived`` parts.
 """
 
 from typing import Final
 
 from bench.apply.apply import APPLY
 from bench.core.room import Benchmark
+from bench.derived.derived import DERIVED
 from bench.flame.profile import FLAME
 from bench.limits.limits import LIMITS
 from bench.reads.reads import READS
@@ -24,4 +25,5 @@ BENCHMARKS: Final[tuple[Benchmark, ...]] = (
     FLAME,
     READS,
     APPLY,
+    DERIVED,
 )

@@ -5,7 +5,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +35,6 @@ def prepare(benchmarks: Iterable[Benchmark]) -> None:
 def run(benchmarks: Iterable[Benchmark], room: Room) -> tuple[Measured, Record]:
     """Measure, and print the figures of each benchmark when it is done."""
     record, measured = Record(room.sizes, room.seed), Measured()
-    room = replace(room, ends=time.monotonic() + room.sizes.whole_seconds)
     for benchmark in benchmarks:
         if benchmark.bounded and not room.has_time():
             why = f"the {room.sizes.whole_seconds / 60:.0f} minutes of a run were over"

@@ -52,3 +52,4 @@ class Benchmark:
     prepare: Callable[[], object] | None = None  # downloads, before the time of the run begins
     in_quick: bool = True  # a part of the run of two minutes
     bounded: bool = True  # left out when the time of the run is over
+    section: str = "bench"  # of the page, and the name of its file of results

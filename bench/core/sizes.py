@@ -42,6 +42,17 @@ class Sizes:
     # Limits
     limit_changes: int
     limit_rows: int
+    # Derived tables
+    derived_events: int  # of Nexmark, before the changes
+    derived_scale: float  # of TPC-H
+    derived_changes: int  # changed rows of a step, about
+    derived_steps: int
+    derived_seconds: float  # for the queries of one suite; after them no other begins
+    catch_up_events: int
+    catch_ups: int
+    ten_events: int  # of Nexmark, before the rounds
+    ten_rounds: int
+    ten_seconds: float  # of the load
     # Peers
     peer_rows: int  # of each table
     peer_rounds: int
@@ -79,6 +90,16 @@ FULL: Final = Sizes(
     lookups=50,
     limit_changes=100_000,
     limit_rows=1_000_000,
+    derived_events=100_000,
+    derived_scale=0.03,
+    derived_changes=2_500,
+    derived_steps=3,
+    derived_seconds=120,
+    catch_up_events=1_000_000,
+    catch_ups=2,
+    ten_events=100_000,
+    ten_rounds=9,
+    ten_seconds=15,
     peer_rows=50_000,
     peer_rounds=3,
     peer_warm_seconds=10,
@@ -115,6 +136,16 @@ QUICK: Final = Sizes(
     lookups=10,
     limit_changes=20_000,
     limit_rows=100_000,
+    derived_events=20_000,
+    derived_scale=0.01,
+    derived_changes=500,
+    derived_steps=2,
+    derived_seconds=40,
+    catch_up_events=50_000,
+    catch_ups=1,
+    ten_events=10_000,
+    ten_rounds=3,
+    ten_seconds=5,
     peer_rows=10_000,
     peer_rounds=1,
     peer_warm_seconds=5,
@@ -151,6 +182,16 @@ TINY: Final = Sizes(
     lookups=2,
     limit_changes=500,
     limit_rows=2_000,
+    derived_events=2_000,
+    derived_scale=0.002,
+    derived_changes=100,
+    derived_steps=1,
+    derived_seconds=60,
+    catch_up_events=2_000,
+    catch_ups=1,
+    ten_events=1_000,
+    ten_rounds=1,
+    ten_seconds=3,
     peer_rows=100,
     peer_rounds=1,
     peer_warm_seconds=2,

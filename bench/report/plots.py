@@ -8,7 +8,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure as Canvas
 
 from bench.core.figure import Measured
-from bench.report import live_plots, table_plots
+from bench.report import derived_plots, live_plots, table_plots
 
 mpl.rcParams["svg.hashsalt"] = "wal2lake"  # the same figures give the same file
 _SIZE: Final = (10.0, 5.5)  # inches
@@ -55,4 +55,11 @@ PLOTS: Final[tuple[tuple[str, str, Callable[[Measured, Canvas], bool]], ...]] = 
     ("files", "What a reader opens after each round", table_plots.files),
     ("before", "Beside the code of before, and beside what could be", table_plots.beside_before),
     ("peers", "Freshness beside Flink CDC and Paimon", live_plots.peers),
+    ("derived-steps", "A step of a derived table, by query", derived_plots.steps),
+    (
+        "derived-freshness",
+        "Freshness of captured tables, by what is derived from them",
+        derived_plots.freshness,
+    ),
+    ("derived-catch-up", "A million events in one step", derived_plots.catching_up),
 )

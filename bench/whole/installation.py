@@ -1,9 +1,10 @@
 """An installation of wal2lake with all its servers, in a directory of its own."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,8 +58,21 @@ class Installation:
 
     def create(self, *, tables: int, rows: int) -> None:
         """Write the configuration and fill so many tables in Postgres, before anything follows."""
-        self.root.mkdir(parents=True)
-        source: dict[str, Any] = {"tables": [f"{NAME}.*"]}
+        self.install(NAME, partial(create, tables=tables, rows=rows))
+
+    def install(self, schema: str, fill: Callable[[str], None], **sections: object) -> None:
+        """Write the configuration, and let ``fill`` make the tables of a schema in Postgres.
+
+        ``sections`` are further ones of the configuration; ``fill`` gets the address of Postgres.
+        """
+        self.configure(schema, **sections)
+        with self.postgres_alone() as url:
+            fill(url)
+
+    def configure(self, schema: str, **sections: object) -> None:
+        """Write the configuration, for an installation that is down."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        source: dict[str, Any] = {"tables": [f"{schema}.*"]}
         if self.code.name == OURS_NAME and "snapshot" in Source.model_fields:
             source["snapshot"] = self.snapshot
         own: dict[str, Any] = {
@@ -66,10 +80,9 @@ class Installation:
             "source": source,
             "lake": {"path": str(self.root / "lake")},
             "state_dir": str(self.root / "state"),
+            **sections,
         }
         self._file.write_text(yaml.safe_dump(own))
-        with self.postgres_alone() as url:
-            create(url, tables=tables, rows=rows)
 
     @contextmanager
     def postgres_alone(self) -> Iterator[str]:

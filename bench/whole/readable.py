@@ -1,6 +1,7 @@
 """Which rows of the source are readable in an installation's lake."""
 
 import time
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from deltalake import DeltaTable
@@ -17,10 +18,14 @@ def readable_rows(one: Installation, tables: list[str]) -> int:
 
     The rows of tables that nobody has changed yet: deleted ones are not subtracted.
     """
+    return _readable(one, [f"{SCHEMA}.{name}" for name in tables])
+
+
+def _readable(one: Installation, tables: Iterable[str]) -> int:
     cut = one.last_cut()
     if cut is None or cut.lsn is None:
         return 0
-    entries = filter(None, (cut.entry(f"{SCHEMA}.{name}") for name in tables))
+    entries = filter(None, map(cut.entry, tables))
     return sum(_rows(entry.path, entry.version) for entry in entries)
 
 
@@ -28,6 +33,11 @@ def await_all(one: Installation, *, tables: int, rows: int, seconds: float) -> N
     """Wait until the first snapshot is readable; raises TIMEOUT."""
     wanted, listed = tables * rows, names(tables)
     until(lambda: readable_rows(one, listed) >= wanted, seconds, "the snapshot was not readable")
+
+
+def await_rows(one: Installation, rows: Mapping[str, int], seconds: float) -> None:
+    """Wait until tables that nobody changes have so many rows together; raises TIMEOUT."""
+    until(lambda: _readable(one, rows) >= sum(rows.values()), seconds, "the snapshot was not there")
 
 
 def rate_of_snapshot(

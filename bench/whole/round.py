@@ -1,6 +1,6 @@
 """One round: a transaction over seven tables, from landed to published, by ours and by before."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -45,19 +45,37 @@ def measure(room: Room) -> Iterator[Outcome]:
 
 
 def _rounds(room: Room, one: Installation, rounds: int) -> list[float]:
-    """Return the seconds of so many rounds, after one more by which the job gets warm."""
-    seconds = []
     with psycopg.connect(one.source_url, autocommit=True) as conn:
         writer = Writer(conn=conn, tables=names(TABLES), rows=room.sizes.round_rows,
                         number=0, writers=1, seed=room.seed)  # fmt: skip
-        for _ in range(1 + rounds):
-            began = datetime.now().astimezone()
-            with conn.transaction():
-                for _ in range(TABLES):
-                    writer.change(room.sizes.round_events // TABLES)
-            cut = one.await_cut(lsn(conn), room.sizes.patience_seconds * 4)
-            landed = _landed_at(one, began, cut.published_at)
-            seconds.append((cut.published_at - landed).total_seconds())
+
+        def change() -> None:
+            for _ in range(TABLES):
+                writer.change(room.sizes.round_events // TABLES)
+
+        return round_seconds(one, conn, change, rounds, room.sizes.patience_seconds * 4)
+
+
+def round_seconds(
+    one: Installation,
+    conn: psycopg.Connection,
+    change: Callable[[], None],
+    rounds: int,
+    patience: float,
+) -> list[float]:
+    """Return the seconds of so many rounds, after one more by which the job gets warm.
+
+    ``change`` makes the changes of a round by the connection, in one transaction. Each round is
+    from landed to published. Raises TIMEOUT after ``patience`` seconds.
+    """
+    seconds = []
+    for _ in range(1 + rounds):
+        began = datetime.now().astimezone()
+        with conn.transaction():
+            change()
+        cut = one.await_cut(lsn(conn), patience)
+        landed = _landed_at(one, began, cut.published_at)
+        seconds.append((cut.published_at - landed).total_seconds())
     return seconds[1:]
 
 

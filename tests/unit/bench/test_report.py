@@ -15,6 +15,7 @@ from bench.core.result_file import Record
 from bench.core.room import Benchmark, Room
 from bench.core.rows import MEMORY_ROWS, PEER_ROWS, ROWS
 from bench.core.sizes import TINY
+from bench.derived.rows import DERIVED_ROWS
 from bench.flame.graph import draw, tree
 from bench.flame.jvm_stacks import folded
 from bench.flame.stacks import Stacks, inside, of_this_thread
@@ -49,8 +50,9 @@ def room(tmp_path: Path) -> Room:
 def test_every_row_names_benchmarks_that_exist() -> None:
     extra = (PEERS, memory_over(60))
     known = {benchmark.name for benchmark in (*BENCHMARKS, *extra)}
+    rows = (*ROWS, *DERIVED_ROWS, *MEMORY_ROWS, *PEER_ROWS)
 
-    assert {name for row in (*ROWS, *MEMORY_ROWS, *PEER_ROWS) for name in row.benchmarks} <= known
+    assert {name for row in rows for name in row.benchmarks} <= known
     assert len(known) == len(BENCHMARKS) + 2
 
 
@@ -109,7 +111,7 @@ def test_a_reason_names_no_place_of_a_machine() -> None:
 
 def test_no_benchmark_begins_when_the_time_of_the_run_is_over(tmp_path: Path) -> None:
     one = Benchmark(name="late", title="", measure=lambda _: iter(MEASURED.figures))
-    over = replace(room(tmp_path), sizes=replace(TINY, whole_seconds=-1))
+    over = replace(room(tmp_path), ends=time.monotonic() - 1)
 
     measured, _ = run([one], over)
 
