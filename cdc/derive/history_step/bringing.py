@@ -87,7 +87,7 @@ class HistoryStep:
             taking = Taking(store, self._history.track, reach)
             try:
                 if begun is not None:
-                    taking.take(begun)
+                    taking.begin(begun)
                 for some in self.log.slice(self.schema, reach.upto, self.upto, store):
                     taking.take(some)
             except NotLocalError as error:

@@ -27,6 +27,7 @@ class Reach:
     since_lsn: int | None
     upto: Place
     lsn: int | None
+    latest: str | None = None  # the latest time of a commit so far, in ISO 8601
 
     def facts(self) -> dict[str, Any]:
         """Return it for a mark."""
@@ -41,6 +42,7 @@ class Reach:
             since_lsn=facts["since_lsn"],
             upto=Place(**facts["upto"]),
             lsn=facts["lsn"],
+            latest=facts["latest"],
         )
 
 

@@ -109,7 +109,7 @@ def test_no_version_reaches_from_one_epoch_into_the_next(tmp_path: Path) -> None
     kept.bring()
 
     assert kept.rows(*NAMES) == [
-        (1, 1, 1000, 1001, "c", 1),
+        (1, 1, 1000, 2**63 - 1, "c", 1),
         (1, 1, 440, 500, "r", 2),
         (1, 2, 500, None, "u", 2),
     ]
