@@ -1,7 +1,7 @@
 """Read ``FOR SYSTEM_TIME AS OF`` in FROM and JOIN, and refuse what has no meaning there."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from sqlglot import exp
@@ -22,7 +22,7 @@ from cdc.source.predicate.parse import folded_name
 
 _FORMS: Final = (
     "write AS OF o._commit for the transaction that inserted the row of o, AS OF o.paid_at, or "
-    "AS OF TIMESTAMPTZ '2024-01-31 12:00+00'"
+    "AS OF TIMESTAMPTZ '2024-01-31 12:00:00+00'"
 )
 _JOIN: Final = (
     "write JOIN shop.customers FOR SYSTEM_TIME AS OF o.paid_at AS c ON c.id = o.customer_id"
@@ -48,6 +48,10 @@ def read_as_of(report: Reporter, query: exp.Query) -> list[Problem]:
 
 def _take(report: Reporter, select: exp.Select, table: exp.Table) -> None:
     moment = table.args["version"].expression
+    constant = _constant(moment)
+    if constant is not None:
+        moment.set("to", exp.DataType.build("timestamptz"))
+        moment.set("this", exp.Literal.string(constant.isoformat(" ")))
     table.set("version", None)
     table.set(AS_OF, moment)
     _note(report, select, table)
@@ -75,11 +79,11 @@ def _complaint(select: exp.Select, number: int) -> Complaint | None:
     version = table.args["version"]
     moment = version.expression
     if version.name != "TIMESTAMP" or version.text("kind") != "AS OF":
-        return table, "of several moments a table has several rows", _FORMS
+        return table, "of the FOR clauses, only FOR SYSTEM_TIME AS OF is taken", _FORMS
     if table.args.get("db") is None:
         what = f"{table.name} is no captured table, and has no history"
         return table, what, "write FOR SYSTEM_TIME where the query reads schema.table"
-    if _is_constant(moment):
+    if _constant(moment) is not None:
         return _wrong_join(select, source)
     if not isinstance(moment, exp.Column) or not isinstance(moment.this, exp.Identifier):
         return table, "FOR SYSTEM_TIME AS OF takes a column or a constant", _FORMS
@@ -92,16 +96,16 @@ def _complaint(select: exp.Select, number: int) -> Complaint | None:
     )
 
 
-def _is_constant(moment: exp.Expr) -> bool:
+def _constant(moment: exp.Expr) -> datetime | None:
+    """Return a constant time in UTC, without its zone, which engines write in several ways."""
     if not isinstance(moment, exp.Cast) or moment.to.this not in _KINDS:
-        return False
-    if not isinstance(moment.this, exp.Literal) or not moment.this.is_string:
-        return False
+        return None
     try:
-        datetime.fromisoformat(moment.this.name)
+        time = datetime.fromisoformat(moment.this.name)
     except ValueError:
-        return False
-    return True
+        return None
+    zoned = time.tzinfo is not None and moment.to.this == exp.DType.TIMESTAMPTZ
+    return (time.astimezone(UTC) if zoned else time).replace(tzinfo=None)
 
 
 def _wrong_join(select: exp.Select, source: exp.Expr) -> Complaint | None:
