@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable
 
 from cdc.derive.definition.declared import declared
 from cdc.derive.definition.definition import Definition
-from cdc.derive.keep.derived_tables import DerivedTables
-from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.state.derived_requests import rebuilds
 from cdc.tables import TableId
@@ -22,6 +20,10 @@ from tests.events.source import Row
 from tests.unit.derive.history.kept import KeptHistory, history
 from tests.unit.derive.log.logged import LoggedSource
 from tests.unit.derive.small_lake import SmallLake, rows_of
+
+if TYPE_CHECKING:
+    from cdc.derive.keep.derived_tables import DerivedTables
+    from cdc.lake.records.derived_entry import DerivedEntry
 
 HISTORIES = {
     "marts.orders_past": "/* ---\nkind: history\ntable: shop.orders\ntrack: [n]\n--- */\n",
@@ -78,11 +80,11 @@ class Table:
         upto = [k for k in self.known if k.at <= at or (k.is_first and k.at[0] == at[0])]
         return upto[-1].rows if upto else {}
 
-    def as_of_time(self, time: datetime) -> Mapping[int, Row]:
+    def as_of_time(self, time: datetime | None) -> Mapping[int, Row]:
         """Return the rows after the longest beginning without a later commit."""
         rows: Mapping[int, Row] = {}
         for one in self.known:
-            if one.time is not None and one.time > time:
+            if time is None or (one.time is not None and one.time > time):
                 break
             rows = one.rows
         return rows
@@ -112,14 +114,14 @@ class Timeline:
         assert found.problems == []
         return [one for one in found.definitions if one.history is None]
 
-    def tx(self, *acts: Callable[[LoggedSource, LoggedSource], object]) -> None:
+    def tx(self, *acts: Callable[[LoggedSource, LoggedSource], None]) -> None:
         """Do these in one transaction, of orders and customers."""
         for act in acts:
             act(self.orders.source, self.customers.source)
         self.orders.commit()
         self.customers.commit()
 
-    def snapshot(self, *acts: Callable[[LoggedSource, LoggedSource], object]) -> None:
+    def snapshot(self, *acts: Callable[[LoggedSource, LoggedSource], None]) -> None:
         """Begin with these rows, as events of the connector's snapshot."""
         for act in acts:
             act(self.orders.source, self.customers.source)
@@ -168,6 +170,4 @@ class Timeline:
     def _input(self, table: TableId) -> TableEntry:
         path = self.lake.path(table)
         version = DeltaTable(path).version()
-        return TableEntry(
-            table=str(table), path=path, version=version, offset=0, state="streaming"
-        )
+        return TableEntry(table=str(table), path=path, version=version, offset=0, state="streaming")

@@ -7,6 +7,9 @@ import pytest
 from cdc.derive.definition.declared import Declared, declared
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.inlined import beyond_sql
+from cdc.derive.history.history import OWN
+from cdc.derive.scope.of_definition import definition_scope
+from cdc.derive.scope.scope import Scope
 from cdc.derive.sql.problem import Problem
 from cdc.tables import TableId
 
@@ -15,7 +18,7 @@ PAST = "/* ---\nkind: history\ntable: shop.{}\n{}--- */\n"
 FILES = {
     "marts.customers_past": PAST.format("customers", "track: [id, tier]\n"),
     "marts.orders_past": PAST.format("orders", "track: [status]\n"),
-    "marts.sums": "SELECT o.customer_id, count(*) AS n FROM shop.orders AS o GROUP BY o.customer_id",
+    "marts.sums": "SELECT o.customer_id, count(*) AS n FROM shop.orders AS o GROUP BY 1",
 }
 QUERY = (
     "SELECT o.id, c.tier FROM shop.orders AS o\n"
@@ -78,6 +81,20 @@ def test_what_it_asks_for_is_part_of_its_hash_and_so_is_the_history(tmp_path: Pa
     assert len({first.hash, other.hash, moved.hash}) == 3
 
 
+@pytest.mark.parametrize("text", [QUERY, BY_COMMIT])
+def test_a_step_calculates_what_changed_rows_lead_to(tmp_path: Path, text: str) -> None:
+    own = (*OWN, "id", "customer_id", "paid_at", "tier")
+
+    scope = definition_scope(
+        definition(tmp_path, text), dict.fromkeys(definition(tmp_path, text).inputs, own)
+    )
+
+    assert isinstance(scope, Scope)
+    assert scope.columns == ("id", "tier")
+    (link,) = scope.branches[0].links
+    assert link.columns == (("id", "customer_id"),)
+
+
 def test_a_history_can_be_named(tmp_path: Path) -> None:
     """Where a table has several that have the columns; also as the rows themselves."""
     named = QUERY.replace("shop.customers", "marts.customers_past")
@@ -128,7 +145,7 @@ def test_windows_and_late_rows_beside_it(tmp_path: Path) -> None:
 JOIN = "JOIN shop.customers FOR SYSTEM_TIME AS OF o.paid_at AS c ON c.id = o.customer_id"
 SELECT = "SELECT o.id, c.tier FROM shop.orders AS o\n"
 REFUSED = {
-    SELECT + JOIN.replace("AS OF o.paid_at", "BETWEEN o.a AND o.b"): (2, 6, "of the FOR clauses, only"),
+    SELECT + JOIN.replace("AS OF o.paid_at", "BETWEEN o.a AND o.b"): (2, 6, "of the FOR clauses"),
     SELECT + JOIN.replace("o.paid_at", "now()"): (2, 43, "now() is refused"),
     SELECT + JOIN.replace("o.paid_at", "o.paid_at + INTERVAL '1 day'"): (
         2, 6, "FOR SYSTEM_TIME AS OF takes a column or a constant"),
