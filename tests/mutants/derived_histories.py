@@ -62,8 +62,7 @@ DERIVED_HISTORIES: Final = (
     _of(
         "versions are ordered by the clock",
         "history/versions",
-        "    return Moment(event.lsn, None if transaction is None else transaction.committed_at)\n",
-        "    time = None if transaction is None else transaction.committed_at\n"
+        "    return Moment(event.lsn, time, later(last.clock, time))\n",
         "    return Moment(int(time.timestamp()) if time else event.lsn, time)\n",
         _VERSIONS,
     ),
