@@ -111,8 +111,15 @@ DERIVED_HISTORIES: Final = (
     _of(
         "a history that is made anew may reach less",
         "history_step/reach",
-        "    if expired or (begun is None and old.begun):\n",
-        "    if False:\n",
+        "    if expired or (begun is None and old.begun) or",
+        "    if",
+        _READINGS,
+    ),
+    _of(
+        "a history that is made anew may lose an epoch",
+        "history_step/reach",
+        " or old.since.epoch != upto.epoch:",
+        ":",
         _READINGS,
     ),
     _of(

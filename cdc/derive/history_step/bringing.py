@@ -61,7 +61,8 @@ class HistoryStep:
         if table is not None and facts and not anew and is_of_definition(table, self.mark):
             return self._taken(table, since or Reach.of(facts), None)
         if facts:
-            return self._made(*same_place(self.definition.table, Reach.of(facts), self.kept()))
+            old, name = Reach.of(facts), self.definition.table
+            return self._made(*same_place(name, old, self.upto, self.kept()))
         try:
             return self._made(*first_place(self.upto, self.kept()))
         except LackingColumnsError:

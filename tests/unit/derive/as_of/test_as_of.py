@@ -31,8 +31,11 @@ QUERIES = {
 
 
 def order(key: int, customer: int) -> Act:
+    """Insert or update an order; an update changes another column too."""
     return lambda orders, _: (
-        orders.update(key, customer, {}) if key in orders.rows else orders.insert(key, customer, 0)
+        orders.update(key, customer, {"big": orders.offset})
+        if key in orders.rows
+        else orders.insert(key, customer, 0)
     )
 
 

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from cdc.derive.keep.derived_tables import DerivedTables
     from cdc.lake.records.derived_entry import DerivedEntry
 
+PAST = "/* ---\nkind: history\ntable: shop.{}\n--- */\n"
 HISTORIES = {
-    "marts.orders_past": "/* ---\nkind: history\ntable: shop.orders\ntrack: [n]\n--- */\n",
-    "marts.customers_past": "/* ---\nkind: history\ntable: shop.customers\n--- */\n",
+    "marts.orders_past": PAST.format("orders"),
+    "marts.customers_past": PAST.format("customers\ntrack: [id, n]"),
 }
 Moment = tuple[int, int]
 """An epoch and an LSN in it."""
@@ -95,8 +96,8 @@ class Timeline:
 
     def __init__(self, folder: Path, queries: Mapping[str, str]) -> None:
         self._folder = folder
-        self.orders = Table(kept=self._kept("orders_past", "n"))
-        self.customers = Table(kept=self._kept("customers_past"))
+        self.orders = Table(kept=self._kept("orders_past"))
+        self.customers = Table(kept=self._kept("customers_past", "id", "n"))
         self.lake = SmallLake(folder, {})
         self.definitions = self._definitions(queries)
         self._derived: DerivedTables | None = None
