@@ -22,6 +22,7 @@ from cdc.apply.rounds.rounds import RoundChecks, Rounds, stuck_transactions
 from cdc.apply.rounds.table_freezer import TableFreezer
 from cdc.capture.continuity import stored_lsn
 from cdc.capture.source_watch import SourceWatch
+from cdc.derive.engine.large_queries import large_queries
 from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.derive.keep.histories import LoggedTables
 from cdc.derive.keep.open_derived import open_derived
@@ -142,7 +143,11 @@ class _Composer:
             schemas_of=self.inputs.registry.schemas,
             readings_of=Readings(readings_path(self.pipeline.config)).of,
         )
-        return open_derived(self.pipeline.config, captured, last.derived if last else (), log)
+        derived, large = (
+            last.derived if last else (),
+            large_queries(self.pipeline.config, self.spark),
+        )
+        return open_derived(self.pipeline.config, captured, derived, log, large)
 
     def _quiet(self) -> QuietStream:
         return QuietStream(

@@ -120,7 +120,7 @@ def build(config: Config, jars: Iterable[Path], java_options: Iterable[str] = ()
     starts gets ``java_options`` too.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if _is_local(config):
+    if runs_here(config):
         # Otherwise Spark resolves the host name and warns, although it uses loopback anyway.
         os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
     builder = (
@@ -145,7 +145,7 @@ def build(config: Config, jars: Iterable[Path], java_options: Iterable[str] = ()
 def settings_of(config: Config) -> dict[str, str]:
     """Return the settings of the job's session, by name, without its class path."""
     settings = {**SETTINGS, **_of_store(config), **config.spark.conf, **TEXTS}
-    return LOCAL | settings if _is_local(config) else settings
+    return LOCAL | settings if runs_here(config) else settings
 
 
 def _of_store(config: Config) -> dict[str, str]:
@@ -159,10 +159,11 @@ def _of_store(config: Config) -> dict[str, str]:
 
 def starts_jvm(config: Config) -> bool:
     """Return whether the session runs wholly in a JVM of its own; spark-submit brings one."""
-    return _is_local(config) and "PYSPARK_GATEWAY_PORT" not in os.environ
+    return runs_here(config) and "PYSPARK_GATEWAY_PORT" not in os.environ
 
 
-def _is_local(config: Config) -> bool:
+def runs_here(config: Config) -> bool:
+    """Return whether Spark works in this machine's JVM, and not on a cluster."""
     return config.spark.master.startswith("local")
 
 

@@ -4,6 +4,7 @@ import json
 from typing import Any, Final
 
 import pytest
+import yaml
 from deltalake import DeltaTable
 
 import cdc
@@ -63,6 +64,28 @@ def test_a_table_that_somebody_wrote_to_is_found_and_rebuilt(derived: Installati
     rebuilt = derived.facts("derived", "rebuild", "marts.audited")
 
     assert rebuilt["version"] == DeltaTable(f"{derived.folder}/lake/marts/audited").version()
+    assert derived.facts("derived", "verify", "--source")["equal"]
+
+
+def test_spark_rebuilds_a_table_while_rows_change(derived: Installation) -> None:
+    """Its steps by a scope key stay in the job."""
+    file = derived.folder / "wal2lake.yaml"
+    before = file.read_text()
+    written = yaml.safe_load(before)
+    written["derived"]["engine"] = "spark"
+    file.write_text(yaml.safe_dump(written))
+    try:
+        derived.run("apply-config")
+        with Workload(derived.source_url, seed=47) as workload:
+            derived.run("derived", "rebuild", "marts.flows")
+            workload.await_commits(40)
+        derived.run("sync", "--timeout", "900")
+        explained = derived.run("derived", "explain", "marts.flows")
+    finally:
+        file.write_text(before)
+        derived.run("apply-config")
+
+    assert "of them calculated by Spark" in explained
     assert derived.facts("derived", "verify", "--source")["equal"]
 
 

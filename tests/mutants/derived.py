@@ -10,6 +10,7 @@ _KEPT: Final = tuple(
 _WRITTEN: Final = ("tests/unit/derive/keep/test_writer.py",)
 _ASKED: Final = ("tests/unit/client/derived/test_asked.py",)
 _BY_SPARK: Final = ("tests/spark/derive/test_by_spark.py",)
+_LARGE: Final = ("tests/spark/derive/test_large_queries.py",)
 _SAID_BY_SPARK: Final = ("tests/spark/derive/test_dialect.py",)
 DERIVED: Final = (
     Mutant(
@@ -130,5 +131,26 @@ DERIVED: Final = (
         old="return f\"({self.sql(expression, 'this')} * -1)\"",
         new="return f\"(-{self.sql(expression, 'this')})\"",
         tests=_SAID_BY_SPARK,
+    ),
+    Mutant(
+        name="derived: Spark calculates floats",
+        file="cdc/derive/engine/large_queries.py",
+        old='        if (kind if isinstance(kind, str) else kind["elementType"]) in _SIGNED:\n',
+        new="        if False:\n",
+        tests=_LARGE,
+    ),
+    Mutant(
+        name="derived: Spark's columns in the order of their names",
+        file="cdc/derive/engine/large.py",
+        old="for n, o in enumerate(self.outputs))\n",
+        new="for n, o in enumerate(sorted(self.outputs, key=lambda o: o.name)))\n",
+        tests=_LARGE,
+    ),
+    Mutant(
+        name="derived: what Spark has calculated stays aside",
+        file="cdc/derive/engine/large_queries.py",
+        old='store_of(path).tree.delete_dir_contents("", accept_root_dir=True)\n',
+        new="pass\n",
+        tests=_LARGE,
     ),
 )

@@ -4,7 +4,6 @@ Spark reads the inputs and the table at the versions of a cut, and compares what
 with the stored rows; DuckDB and delta-rs have no part in it.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -19,9 +18,7 @@ from cdc.client.derived.verify import DerivedReport, DerivedVerdict, chosen, ent
 from cdc.config import Config
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.inputs import Input
-from cdc.derive.spark.guards import SETTINGS
-from cdc.derive.spark.printing import spark
-from cdc.events.names import OURS
+from cdc.derive.engine.spark_query import calculated, read_at, refusal
 from cdc.events.values.sql_text import spark_name
 from cdc.lake.layout import is_local
 from cdc.lake.records.ledger import LedgerRow
@@ -33,8 +30,6 @@ from cdc.tables import TableId
 
 _COUNT: Final = "_cdc_count"
 _WANTED: Final = "_cdc_wanted"
-_RAISED: Final = "USER_RAISED_EXCEPTION"
-_DETAIL: Final = re.compile(r"\[(?P<name>[A-Z0-9_.]+)\]")
 Inputs = Mapping[TableId, Input]
 
 
@@ -81,30 +76,15 @@ def compare_in_spark(
     if definition.query is None or definition.late is not None:
         return DerivedVerdict(table=name, reason=no_sql("Spark", definition))
     try:
-        wanted = _calculated(session, spark(definition.query), inputs)
-        found = _read(wanted.sparkSession, stored).select(*map(spark_name, definition.columns))
+        wanted = calculated(session, definition.query, inputs)
+        found = read_at(wanted.sparkSession, stored).select(*map(spark_name, definition.columns))
         if reason := _other_types(wanted.schema, found.schema):
             wanted.write.format("noop").mode("overwrite").save()  # a guard says more, if one raises
             return DerivedVerdict(table=name, reason=reason)
         rows, missing, extra = _counted(wanted, found)
     except PySparkException as error:
-        return DerivedVerdict(table=name, reason=_refusal(error))
+        return DerivedVerdict(table=name, reason=refusal(error))
     return DerivedVerdict(table=name, rows=rows, missing=missing, extra=extra)
-
-
-def _calculated(session: SparkSession, query: str, inputs: Inputs) -> DataFrame:
-    own = session.newSession()
-    for setting, value in SETTINGS.items():
-        own.conf.set(setting, value)
-    for table, one in inputs.items():
-        _read(own, one).createOrReplaceTempView(spark_name(str(table)))
-    return own.sql(query)
-
-
-def _read(session: SparkSession, table: Input) -> DataFrame:
-    rows = session.read.format("delta").option("versionAsOf", table.version).load(table.path)
-    seen = (name for name in rows.columns if not name.startswith(OURS))
-    return rows.select(*map(spark_name, seen))
 
 
 def _other_types(wanted: StructType, found: StructType) -> str:
@@ -130,12 +110,3 @@ def _counted(wanted: DataFrame, found: DataFrame) -> tuple[int, int, int]:
     (sums,) = groups.agg(F.sum(_WANTED), F.sum(more), F.sum(less)).collect()
     rows, missing, extra = (int(value or 0) for value in sums)
     return rows, missing, extra
-
-
-def _refusal(error: PySparkException) -> str:
-    """Say what Spark refuses. Its own text can contain values of rows."""
-    condition = error.getCondition()
-    if condition == _RAISED:
-        return str((error.getMessageParameters() or {}).get("errorMessage", condition))
-    named = condition or next((m["name"] for m in _DETAIL.finditer(str(error))), "")
-    return f"Spark refuses its query: {named or type(error).__name__}"

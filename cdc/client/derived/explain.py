@@ -49,6 +49,8 @@ class Explained:
         seconds = median(step.seconds for step in self.steps)
         how = "" if self.by_events else f"{len(scoped)} scoped, "
         yield f"  last {len(self.steps)} commits: {how}{seconds:.2f} s (median)"
+        if by_spark := sum(step.engine == "spark" for step in self.steps):
+            yield f"  {by_spark} of them calculated by Spark"
         if scoped:
             changed = sum(step.changed for step in scoped)
             keys = sum(step.keys for step in scoped)

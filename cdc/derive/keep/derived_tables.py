@@ -233,6 +233,7 @@ class DerivedTables:
             removed=step.removed,
             mode=step.cost.mode,
             why=step.cost.why,
+            engine=step.cost.engine,
             seconds=round(time.monotonic() - began, 3),
         )
         return step

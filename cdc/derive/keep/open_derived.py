@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from functools import partial
 
 from cdc.config import Config
 from cdc.derive.definition.declared import Declared, declared
+from cdc.derive.engine.large import Large
 from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.derive.keep.histories import Histories, LoggedTables
 from cdc.derive.late_rows.captured_log import CapturedLog
@@ -21,10 +23,12 @@ def open_derived(
     captured: Collection[TableId],
     last: Iterable[DerivedEntry],
     log: LoggedTables | None = None,
+    large: Large | None = None,
 ) -> DerivedTables:
     """Return the derived tables; ``last`` are their entries in the newest cut.
 
     ``log`` is what histories are made of, and what says which rows are late; without it they stop.
+    ``large`` calculates what is large.
 
     A definition that is not valid stops its table alone, with the problem as the reason.
     """
@@ -32,7 +36,7 @@ def open_derived(
     return DerivedTables(
         found.definitions,
         partial(table_path, config),
-        limits(config),
+        replace(limits(config), large=large),
         last=before.values(),
         refused=[
             _refused(config, table, reason, before.get(str(table)))

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from cdc.derive.engine.large import Large
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -14,6 +16,7 @@ class Limits:
     scratch: Path
     share: float = 0.2  # of an input's rows: more changed ones are not looked at one by one
     cross_check: int = 0  # one cut in so many is calculated as a whole too; 0 for none
+    large: Large | None = None  # what another engine calculates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,3 +28,4 @@ class Cost:
     changed: int = 0  # rows of inputs that were removed or added; 0 if whole
     keys: int = 0  # values of the scope key that were calculated; 0 if whole
     seconds: float = 0.0
+    engine: str = "local"  # or "spark"

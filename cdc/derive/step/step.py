@@ -6,7 +6,7 @@ is what every step means.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Final
@@ -20,7 +20,6 @@ from cdc.derive.engine.inputs import (
     Input,
     columns,
     identity,
-    load,
     match,
     needed_columns,
     row_count,
@@ -38,6 +37,7 @@ from cdc.derive.step.limits import Cost, Limits
 from cdc.derive.step.mark import Mark, Origin, origin
 from cdc.derive.step.resident import ResidentTables, TableAt, stored_rows
 from cdc.derive.step.scoped import Kept, recalculate, stored_columns
+from cdc.derive.step.whole_query import WholeQuery, load_whole, refuse_large
 from cdc.derive.step.writer import TableWriter, UnwritableError
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.values.sql_text import postgres_name
@@ -59,6 +59,16 @@ class Step:
     added: int
     removed: int
     cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class _Calculated:
+    """The whole query beside what the table has of it; ``stored`` is None if that is nothing."""
+
+    mark: Mark
+    stored: DeltaTable | None
+    found: Difference
+    whole: WholeQuery
 
 
 @dataclass(kw_only=True)
@@ -98,7 +108,7 @@ class Bringing:
             self.definition, {table: columns(one) for table, one in self._opened.items()}
         )
         if isinstance(scope, Whole):
-            _refuse_large(self.definition, self._opened.values(), self.limits, scope.reason)
+            refuse_large(self.definition, self._opened.values(), self.limits, scope.reason)
         table = None if anew else open_table(self.writer.path)
         now = None if table is None else origin(table, self.mark.definition)
         if table is None or now is None:
@@ -175,7 +185,7 @@ class Bringing:
         """Raise TABLE_STOPPED if it is this cut's turn and the whole query gives other rows."""
         if not self.limits.cross_check or self.mark.cut % self.limits.cross_check:
             return
-        _, _, found = self._calculated(table)
+        found = self._calculated(table).found
         wrong = len(handles(found.changes) ^ handles(scoped.changes))
         if wrong:
             raise CdcError(
@@ -190,19 +200,23 @@ class Bringing:
         return Step(version=table.version(), rows=rows, added=0, removed=0, cost=found)
 
     def _whole(self, table: DeltaTable | None, why: str) -> Step:
-        mark, stored, found = self._calculated(table)
-        return self._committed(mark, stored, found, self._cost("whole", why=why))
+        done = self._calculated(table)
+        why = f"{why}; {done.whole.refused}" if done.whole.refused else why
+        cost = replace(self._cost("whole", why=why), engine=done.whole.engine)
+        return self._committed(done.mark, done.stored, done.found, cost)
 
-    def _calculated(self, table: DeltaTable | None) -> tuple[Mark, DeltaTable | None, Difference]:
+    def _calculated(self, table: DeltaTable | None) -> "_Calculated":
         """Calculate the whole query; compare it with the table if that has rows of it."""
         with calculator(self.limits.memory_mb, self.limits.scratch) as database:
-            load(database, self._opened, self.definition)
-            query, key = query_at(self.definition, self._opened), self.definition.key
-            outputs = database.outputs(query)
+            whole = load_whole(
+                database, self.definition, self.inputs, self._opened, self.limits.large
+            )
+            outputs = database.outputs(whole.text)
             mark = self._typed({output.name: output.type for output in outputs})
             stored = table if table is not None and mark.is_of(table) else None
             known = None if stored is None else rows(stored, [ROW_HASH, COPY])
-            return mark, stored, difference(database, query, outputs, key, known)
+            found = difference(database, whole.text, outputs, self.definition.key, known)
+            return _Calculated(mark, stored, found, whole)
 
     def _typed(self, types: Mapping[str, str]) -> Mark:
         return replace(self.mark, columns=types)
@@ -225,18 +239,4 @@ class Bringing:
             added=found.added,
             removed=found.removed,
             cost=cost,
-        )
-
-
-def _refuse_large(
-    definition: Definition, inputs: Iterable[DeltaTable], limits: Limits, why: str
-) -> None:
-    if definition.refresh != "incremental":
-        return
-    total = sum(map(row_count, inputs))
-    if total > limits.full_rows:
-        raise CdcError(
-            ErrorKind.TABLE_STOPPED,
-            f"its inputs have {total:,} rows, and it can only be calculated as a whole: {why}",
-            remedy="set refresh: full in the definition, or raise derived.full_rows",
         )

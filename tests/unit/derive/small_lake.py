@@ -10,6 +10,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 from cdc.derive.definition.definition import Definition
+from cdc.derive.engine.large import Large
 from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.derive.step.limits import Limits
 from cdc.lake.records.derived_entry import DerivedEntry
@@ -31,6 +32,7 @@ class SmallLake:
     cut: int = 0
     states: dict[str, str] = field(default_factory=dict)
     cross_check: int = 0
+    large: Large | None = None
 
     def path(self, table: TableId) -> str:
         return f"{self.folder}/lake/{table.schema}/{table.name}"
@@ -43,6 +45,7 @@ class SmallLake:
             kept_hours=kept_hours,
             scratch=scratch,
             cross_check=self.cross_check,
+            large=self.large,
         )
 
     def set(self, **rows: Values) -> None:

@@ -1,11 +1,17 @@
-"""The tests of the container stack end after their time, and only what failed before counts."""
+"""The tests of the container stack need an engine, and end after their time.
+
+Only what failed before that counts.
+"""
 
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tools import stack
+from tools.images import engine
 from tools.stack import run_for
 
 WAITS = "import signal, sys; signal.sigwait([signal.SIGTERM]); sys.exit(int(sys.argv[1]))"
@@ -39,3 +45,28 @@ def test_what_ends_by_itself_has_its_own_code(
 ) -> None:
     assert run_for(LONG, sys.executable, "-c", f"raise SystemExit({code})") == code
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("command", ["apt-get", "dockerd"])
+def test_a_line_says_that_no_engine_can_be_started(
+    command: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A sandbox may let neither packages be installed nor an engine run."""
+    program = tmp_path / command
+    program.write_text("#!/bin/sh\necho not permitted >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(engine, "home", lambda: tmp_path / "engine")
+    monkeypatch.setattr(engine, "answers", lambda: False)
+    monkeypatch.setattr(engine, "why_none", lambda: None)
+    if command == "dockerd":
+        monkeypatch.setattr(engine, "install", lambda *_: None)
+
+    assert stack.test([]) == 0
+
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith("the container stack is not tested: ")
+    assert "not permitted" in line
