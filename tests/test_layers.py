@@ -73,6 +73,7 @@ PURE = (
     "cdc.apply.rounds.whole_transactions",
     "cdc.apply.rounds.stuck_transaction",
     "cdc.apply.refused.too_many_refused",
+    "cdc.derive.as_of.*",
     "cdc.derive.definition.*",
     "cdc.derive.fold.*",
     "cdc.derive.history.*",

@@ -63,8 +63,7 @@ DERIVED_HISTORIES: Final = (
     _of(
         "versions are ordered by the clock",
         "history/versions",
-        "    return Moment(event.lsn, None if transaction is None else transaction.committed_at)\n",
-        "    time = None if transaction is None else transaction.committed_at\n"
+        "    return Moment(event.lsn, time, later(last.clock, time))\n",
         "    return Moment(int(time.timestamp()) if time else event.lsn, time)\n",
         _VERSIONS,
     ),
@@ -113,8 +112,15 @@ DERIVED_HISTORIES: Final = (
     _of(
         "a history that is made anew may reach less",
         "history_step/reach",
-        "    if expired or (begun is None and old.begun):\n",
-        "    if False:\n",
+        "    if expired or (begun is None and old.begun) or",
+        "    if",
+        _READINGS,
+    ),
+    _of(
+        "a history that is made anew may lose an epoch",
+        "history_step/reach",
+        " or old.since.epoch != upto.epoch:",
+        ":",
         _READINGS,
     ),
     _of(

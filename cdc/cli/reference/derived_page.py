@@ -1,7 +1,9 @@
 """Generate docs/reference/derived-sql.md from the allow-list of derived tables."""
 
+from collections.abc import Iterable
 from typing import Final
 
+from cdc.derive.as_of.forms import FORMS
 from cdc.derive.pattern.forms import CLAUSES, VALUES
 from cdc.derive.sql import refused
 from cdc.derive.sql.allowed import ENTRIES, Group
@@ -20,6 +22,15 @@ A definition is one SELECT as Postgres spells it. Tables are written `schema.tab
 Postgres itself refuses, because of its types for instance, may be accepted here: try it in psql.
 Where the lake would have to answer differently because of a value's type, the table stops with the
 name of the function.
+"""
+AS_OF: Final = """\
+## Tables as they were
+
+A captured table that has a history (`kind: history`) may be read as it was, beside inner and left
+joins. A join needs an equality of its columns and an earlier table's in `ON`.
+
+| form | remark |
+|---|---|
 """
 PATTERNS: Final = """\
 ## Patterns
@@ -50,15 +61,16 @@ Everything that is not listed above is refused, with its place. These have remed
 def derived_sql() -> str:
     """Return the page of what a definition may use, and what is refused."""
     allowed = (_allowed(group) for group in Group)
-    return "\n".join([INTRODUCTION, *allowed, _patterns(), REFUSED + _refused()])
+    as_of = AS_OF + _rows(FORMS)
+    return "\n".join([INTRODUCTION, *allowed, as_of, _patterns(), REFUSED + _refused()])
 
 
 def _patterns() -> str:
-    clauses, values = (
-        "".join(f"| {_code(form)} | {_cell(remark)} |\n" for form, remark in forms)
-        for forms in (CLAUSES, VALUES)
-    )
-    return PATTERNS + clauses + OF_MATCHES + values
+    return PATTERNS + _rows(CLAUSES) + OF_MATCHES + _rows(VALUES)
+
+
+def _rows(forms: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"| {_code(form)} | {_cell(remark)} |\n" for form, remark in forms)
 
 
 def _allowed(group: Group) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cdc.derive.definition.as_of_definition import over_histories
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.file_names import tables_of
 from cdc.derive.definition.folder import read_definitions
@@ -47,6 +48,8 @@ def declared(folder: Path, captured: Collection[TableId] | None) -> Declared:
     if captured is not None:
         invalid = (table for one in problems for table in tables_of(Path(one.file).name))
         problems += unknown_inputs(read, {*captured, *invalid})
+    read, found = over_histories(read, {one.file for one in problems})
+    problems += found
     refused = {one.file for one in problems}
     ordered, found = in_order([one for one in read if one.file not in refused])
     while found:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sqlglot import exp
 
+from cdc.derive.as_of.reading import read_as_of
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.file_names import FOLD, QUERY, tables_of
 from cdc.derive.definition.fold_definition import fold_definitions
@@ -96,7 +97,7 @@ def _read_query(file: str, name: str, text: str) -> Read:
     if query is None:
         return [], sorted(problems)
     try:
-        problems += tree_problems(report, query)
+        problems += read_as_of(report, query) or tree_problems(report, query)
         if problems:
             return [], sorted(set(problems))
         definition, problems = _definition(report, table, front, query)

@@ -9,6 +9,13 @@ FROM: Final = "_from"
 TO: Final = "_to"
 OP: Final = "_op"
 EPOCH: Final = "_epoch"
+VALID_LSN: Final = "_valid_lsn"
+VALID_FROM: Final = "_valid_from"
+VALID_TO: Final = "_valid_to"
+COMMIT_EPOCH: Final = "_commit_epoch"
+COMMIT_LSN: Final = "_commit_lsn"
+END_OF_EPOCH: Final = 2**63 - 1
+"""The LSN at which versions end that the next epoch begins anew: behind every commit."""
 OWN: Final = {
     FROM_LSN: "BIGINT",
     TO_LSN: "BIGINT",
@@ -16,8 +23,17 @@ OWN: Final = {
     TO: "TIMESTAMP WITH TIME ZONE",
     OP: "VARCHAR",
     EPOCH: "BIGINT",
+    VALID_LSN: "BIGINT",
+    VALID_FROM: "TIMESTAMP WITH TIME ZONE",
+    VALID_TO: "TIMESTAMP WITH TIME ZONE",
+    COMMIT_EPOCH: "BIGINT",
+    COMMIT_LSN: "BIGINT",
 }
-"""The columns of a history besides those of its table, with their types in DuckDB's words."""
+"""The columns of a history besides those of its table, with their types in DuckDB's words.
+
+``FOR SYSTEM_TIME AS OF`` finds versions by the last five: from which LSN of its epoch, and between
+which times, a version is taken; and which transaction inserted its row.
+"""
 
 
 @dataclass(frozen=True, slots=True)

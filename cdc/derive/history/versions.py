@@ -16,10 +16,14 @@ from cdc.derive.log.event import Row, RowEvent
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A commit of the source, or a reading, whose time is not known."""
+    """A commit of the source, or a reading, whose time is not known.
+
+    ``clock`` is the latest time of a commit so far, which a clock that is set back does not change.
+    """
 
     lsn: int
     time: datetime | None = None
+    clock: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +35,10 @@ class Version:
     end: Moment | None
     op: str
     epoch: int
+    since: int
+    """The LSN from which on it is taken: 0 if what was before it in its epoch is not known."""
+    inserted: tuple[int, int]
+    """Epoch and LSN of the transaction that inserted the row, or of the reading that found it."""
 
 
 @dataclass(slots=True)
@@ -89,10 +97,19 @@ class Versions:
             how = "u" if before is not None else "c" if op == "u" else op
             own = old is not None and self._is_of_this(old)
             made = replace(old, values=values) if old is not None and own else None
-            self.current[key] = made or self._new(values, how)
+            self.current[key] = made or self._new(values, how, before)
 
-    def _new(self, values: Row, op: str) -> Version:
-        return Version(values=values, begin=self.last, end=None, op=op, epoch=self.epoch)
+    def _new(self, values: Row, op: str, before: Version | None) -> Version:
+        """Begin a version; the row of one that ended here is not inserted again."""
+        return Version(
+            values=values,
+            begin=self.last,
+            end=None,
+            op=op,
+            epoch=self.epoch,
+            since=0 if op == "r" else self.last.lsn,
+            inserted=(self.epoch, self.last.lsn) if before is None else before.inserted,
+        )
 
     def _is_of_this(self, version: Version) -> bool:
         return version.begin.lsn == self.last.lsn and version.epoch == self.epoch
@@ -106,7 +123,13 @@ def moment_of(event: RowEvent, last: Moment) -> Moment:
     if event.lsn is None:
         return last
     transaction = event.transaction
-    return Moment(event.lsn, None if transaction is None else transaction.committed_at)
+    time = None if transaction is None else transaction.committed_at
+    return Moment(event.lsn, time, later(last.clock, time))
+
+
+def later(one: datetime | None, other: datetime | None) -> datetime | None:
+    """Return the later of two times; None if both are not known."""
+    return max((time for time in (one, other) if time is not None), default=None)
 
 
 def same(one: Any, other: Any) -> bool:  # noqa: ANN401 - any value

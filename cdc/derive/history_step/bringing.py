@@ -67,7 +67,8 @@ class HistoryStep:
         if table is not None and facts and not anew and is_of_definition(table, self.mark):
             return self._taken(table, since or Reach.of(facts), None)
         if facts:
-            return self._made(*same_place(self.definition.table, Reach.of(facts), self.kept()))
+            old, name = Reach.of(facts), self.definition.table
+            return self._made(*same_place(name, old, self.upto, self.kept()))
         try:
             return self._made(*first_place(self.upto, self.kept()))
         except LackingColumnsError:
@@ -101,7 +102,7 @@ class HistoryStep:
             taking = Taking(store, self._history.track, reach)
             try:
                 if begun is not None:
-                    taking.take(begun)
+                    taking.begin(begun)
                 for some in self.log.slice(self.schema, reach.upto, self.upto, store):
                     taking.take(some)
             except NotLocalError as error:

@@ -27,6 +27,7 @@ class Reach:
     since_lsn: int | None
     upto: Place
     lsn: int | None
+    latest: str | None = None  # the latest time of a commit so far, in ISO 8601
 
     def facts(self) -> dict[str, Any]:
         """Return it for a mark."""
@@ -41,6 +42,7 @@ class Reach:
             since_lsn=facts["since_lsn"],
             upto=Place(**facts["upto"]),
             lsn=facts["lsn"],
+            latest=facts["latest"],
         )
 
 
@@ -72,14 +74,17 @@ def first_place(upto: Place, kept: Kept) -> tuple[Place, Reading | None]:
     return _behind(first, kept), first
 
 
-def same_place(table: TableId, old: Reach, kept: Kept) -> tuple[Place, Reading | None]:
+def same_place(
+    table: TableId, old: Reach, upto: Place, kept: Kept
+) -> tuple[Place, Reading | None]:
     """Return where a history begins that is made anew: where it began before.
 
-    Raises CONFLICT where the lake no longer has what it began with: it would have less.
+    Raises CONFLICT where the lake no longer has what it began with, or where that was in an earlier
+    epoch, of which a slice of the log has nothing: it would have less.
     """
     begun = next((one for one in kept.readings if one.number == old.begun), None)
     expired = kept.offset > old.since.offset or kept.marker_offset > old.since.marker_offset
-    if expired or (begun is None and old.begun):
+    if expired or (begun is None and old.begun) or old.since.epoch != upto.epoch:
         since = "the beginning" if old.since_lsn is None else f"LSN {old.since_lsn}"
         raise CdcError(
             ErrorKind.CONFLICT,

@@ -1,11 +1,25 @@
 """Brings a history to what a reading of its table has found, all at the reading's LSN."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from cdc.derive.engine.inputs import Input, rows
-from cdc.derive.history.history import EPOCH, FROM, FROM_LSN, OP, OWN, TO, TO_LSN
+from cdc.derive.history.history import (
+    COMMIT_EPOCH,
+    COMMIT_LSN,
+    EPOCH,
+    FROM,
+    FROM_LSN,
+    OP,
+    OWN,
+    TO,
+    TO_LSN,
+    VALID_FROM,
+    VALID_LSN,
+    VALID_TO,
+)
 from cdc.derive.history.versions import Moment
-from cdc.derive.history_step.store import NOW, VERSIONS, VersionStore, end
+from cdc.derive.history_step.store import NOW, VERSIONS, VersionStore, end, moment
 from cdc.events.values.sql_text import postgres_name
 from cdc.lake.records.readings import Reading
 from cdc.lake.table.merge_plan import DELETED
@@ -13,7 +27,20 @@ from cdc.lake.table.merge_plan import DELETED
 _READ: Final = "wal2lake_read"
 
 
-def take_reading(store: VersionStore, reading: Reading, track: tuple[str, ...]) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """Where the versions of a reading begin."""
+
+    at: Moment
+    epoch: int
+    since: int  # the LSN from which on they are taken
+    after: tuple[int, int]
+    """Epoch and LSN at which a version has ended whose row is not inserted again."""
+
+
+def take_reading(
+    store: VersionStore, reading: Reading, track: tuple[str, ...], begin: Beginning
+) -> None:
     """End the versions that the reading has otherwise, or not, and begin those that it has.
 
     Untracked columns take its values. When the source changed is not known, so the versions have no
@@ -21,15 +48,14 @@ def take_reading(store: VersionStore, reading: Reading, track: tuple[str, ...]) 
     """
     store.load_all()
     _load(store, reading)
-    at, epoch = Moment(reading.lsn), reading.position.epoch
     key = _all_equal("r", "v", store.schema.key)
     found = f"SELECT 1 FROM {_READ} AS r WHERE {key} AND NOT r.{DELETED}"  # noqa: S608
     alike = f"{found} AND {_all_equal('r', 'v', track or store.schema.names)}"
     mentioned = f"EXISTS (SELECT 1 FROM {_READ} AS r WHERE {key})"  # noqa: S608
     ended = f"NOT EXISTS ({alike})" if reading.whole else f"{mentioned} AND NOT EXISTS ({alike})"
-    end(store.database, ended, at, epoch)
+    end(store.database, ended, begin.at, begin.epoch)
     _renew(store, key)
-    _begin(store, key, at, epoch)
+    _begin(store, key, begin)
     store.database.run(f"DROP TABLE {_READ}")
 
 
@@ -48,13 +74,28 @@ def _renew(store: VersionStore, key: str) -> None:
     store.database.run(f"UPDATE {VERSIONS} AS v SET {values} {joined}")  # noqa: S608
 
 
-def _begin(store: VersionStore, key: str, at: Moment, epoch: int) -> None:
-    own = {FROM_LSN: f"{at.lsn:d}", TO_LSN: "NULL", FROM: "NULL", TO: "NULL"}
-    own |= {OP: "'r'", EPOCH: f"{epoch:d}"}
+def _begin(store: VersionStore, key: str, begin: Beginning) -> None:
+    epoch, lsn = begin.after
+    old = f"SELECT * FROM {VERSIONS} WHERE {EPOCH} = {epoch:d} AND {TO_LSN} = {lsn:d}"  # noqa: S608
+    same = _all_equal("r", "e", store.schema.key)
+    own = {
+        FROM_LSN: f"{begin.at.lsn:d}",
+        TO_LSN: "NULL",
+        FROM: "NULL",
+        TO: "NULL",
+        OP: "'r'",
+        EPOCH: f"{begin.epoch:d}",
+        VALID_LSN: f"{begin.since:d}",
+        VALID_FROM: moment(begin.at.clock),
+        VALID_TO: "NULL",
+        COMMIT_EPOCH: f"coalesce(e.{COMMIT_EPOCH}, {begin.epoch:d})",
+        COMMIT_LSN: f"coalesce(e.{COMMIT_LSN}, {begin.at.lsn:d})",
+    }
     names = ", ".join(f"r.{n}" for n in map(postgres_name, store.schema.names))
     made = ", ".join(f"CAST({own[name]} AS {kind}) AS {name}" for name, kind in OWN.items())
     there = f"SELECT 1 FROM {VERSIONS} AS v WHERE {NOW} AND {key}"  # noqa: S608
-    new = f"SELECT {names}, {made} FROM {_READ} AS r WHERE NOT r.{DELETED} AND NOT EXISTS ({there})"  # noqa: S608
+    source = f"{_READ} AS r LEFT JOIN ({old}) AS e ON {same}"
+    new = f"SELECT {names}, {made} FROM {source} WHERE NOT r.{DELETED} AND NOT EXISTS ({there})"  # noqa: S608
     store.database.run(f"INSERT INTO {VERSIONS} BY NAME {new}")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
@@ -12,7 +13,20 @@ from cdc.apply.local.change import Key
 from cdc.apply.local.identity import key_of
 from cdc.derive.engine.calculator import Calculator
 from cdc.derive.engine.inputs import rows
-from cdc.derive.history.history import EPOCH, FROM, FROM_LSN, OP, OWN, TO, TO_LSN
+from cdc.derive.history.history import (
+    COMMIT_EPOCH,
+    COMMIT_LSN,
+    EPOCH,
+    FROM,
+    FROM_LSN,
+    OP,
+    OWN,
+    TO,
+    TO_LSN,
+    VALID_FROM,
+    VALID_LSN,
+    VALID_TO,
+)
 from cdc.derive.history.versions import Moment, Version
 from cdc.derive.log.event import Row
 from cdc.events.schema import TableSchema
@@ -33,8 +47,11 @@ _LITERALS: Final[Mapping[str, Callable[[Any], str]]] = {
     "string": fusion_string,
 }
 """Writes a value of a type in delta-rs's SQL; keys of other types are compared here."""
-_MOMENT: Final = pa.timestamp("us", "UTC")
-_OWN_TYPES: Final = (pa.int64(), pa.int64(), _MOMENT, _MOMENT, pa.string(), pa.int64())
+_TYPES: Final = {
+    "BIGINT": pa.int64(),
+    "VARCHAR": pa.string(),
+    "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", "UTC"),
+}
 
 
 @dataclass(kw_only=True)
@@ -150,24 +167,29 @@ class VersionStore:
             TO: [None if v.end is None else v.end.time for v in versions],
             OP: [v.op for v in versions],
             EPOCH: [v.epoch for v in versions],
+            VALID_LSN: [v.since for v in versions],
+            VALID_FROM: [v.begin.clock for v in versions],
+            VALID_TO: [None if v.end is None else v.end.clock for v in versions],
+            COMMIT_EPOCH: [v.inserted[0] for v in versions],
+            COMMIT_LSN: [v.inserted[1] for v in versions],
         }
-        arrays = {
-            name: pa.array(values, kind)
-            for (name, values), kind in zip(own.items(), _OWN_TYPES, strict=True)
-        }
+        arrays = {name: pa.array(values, _TYPES[OWN[name]]) for name, values in own.items()}
         return table_of(self.schema, [v.values for v in versions], arrays)
 
     def _versions(self, found: pa.Table) -> Iterator[Version]:
         columns = [plain_values(found[name]) for name in self.schema.names]
         values = zip(*columns, strict=True)
-        own = zip(*(found[name].to_pylist() for name in OWN), strict=True)
-        for row, (from_lsn, to_lsn, begin, end, op, epoch) in zip(values, own, strict=True):
+        own = found.select(list(OWN)).to_pylist()
+        for row, one in zip(values, own, strict=True):
+            ended = Moment(one[TO_LSN] or 0, one[TO], one[VALID_TO])
             yield Version(
                 values=list(row),
-                begin=Moment(from_lsn, begin),
-                end=None if to_lsn is None else Moment(to_lsn, end),
-                op=op,
-                epoch=epoch,
+                begin=Moment(one[FROM_LSN], one[FROM], one[VALID_FROM]),
+                end=None if one[TO_LSN] is None else ended,
+                op=one[OP],
+                epoch=one[EPOCH],
+                since=one[VALID_LSN],
+                inserted=(one[COMMIT_EPOCH], one[COMMIT_LSN]),
             )
 
 
@@ -178,6 +200,10 @@ def end(database: Calculator, which: str, at: Moment, epoch: int) -> None:
     """
     mine = f"{FROM_LSN} = {at.lsn:d} AND {EPOCH} = {epoch:d}"
     database.run(f"DELETE FROM {VERSIONS} AS v WHERE {NOW} AND {mine} AND {which}")  # noqa: S608
-    time = "NULL" if at.time is None else f"'{at.time.isoformat()}'::TIMESTAMPTZ"
-    changed = f"{TO_LSN} = {at.lsn:d}, {TO} = {time}"
+    changed = f"{TO_LSN} = {at.lsn:d}, {TO} = {moment(at.time)}, {VALID_TO} = {moment(at.clock)}"
     database.run(f"UPDATE {VERSIONS} AS v SET {changed} WHERE {NOW} AND {which}")  # noqa: S608
+
+
+def moment(time: datetime | None) -> str:
+    """Return a time in SQL."""
+    return "NULL" if time is None else f"'{time.isoformat()}'::TIMESTAMPTZ"

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
-from cdc.derive.history.history import EPOCH
+from cdc.derive.history.history import END_OF_EPOCH, EPOCH
 from cdc.derive.history.versions import Moment, Versions, moment_of, parted
 from cdc.derive.history_step.reach import Reach
-from cdc.derive.history_step.reading import take_reading
+from cdc.derive.history_step.reading import Beginning, take_reading
 from cdc.derive.history_step.store import VersionStore, end
 from cdc.derive.log.event import Place, RowEvent
 from cdc.lake.records.readings import Reading
@@ -21,9 +22,13 @@ class Taking:
         names = store.schema.names
         self._numbers = [number for number, name in enumerate(names) if name in (track or names)]
         self._epoch = reach.upto.epoch
-        self._last = Moment(reach.lsn or 0)
+        self._last = Moment(reach.lsn or 0, clock=_time(reach.latest))
         self._since = reach.since_lsn
         self._is_unsure = False  # whether events without an END came last
+
+    def begin(self, reading: Reading) -> None:
+        """Take the reading that the history begins with: what was before it is not known."""
+        self._read(reading, is_first=True)
 
     def take(self, some: Sequence[RowEvent] | Reading) -> None:
         """Go on by a reading, or by some events."""
@@ -41,19 +46,26 @@ class Taking:
     def reached(self, upto: Place, lsn: int | None) -> Reach:
         """Return how far the history is, at a cut of this LSN."""
         since = lsn if self._since is None or self._is_unsure else self._since
-        return replace(self._reach, since_lsn=since, upto=upto, lsn=lsn)
+        latest = None if self._last.clock is None else self._last.clock.isoformat()
+        return replace(self._reach, since_lsn=since, upto=upto, lsn=lsn, latest=latest)
 
-    def _read(self, reading: Reading) -> None:
-        epoch = reading.position.epoch
+    def _read(self, reading: Reading, *, is_first: bool = False) -> None:
+        epoch, at = reading.position.epoch, Moment(reading.lsn, clock=self._last.clock)
+        after, since = (epoch, reading.lsn), 0 if is_first else reading.lsn
         if epoch != self._epoch:
             # LSNs of two epochs cannot be compared: no version reaches from one into the other.
-            last = Moment(self._last.lsn + 1)
-            self._store.load_all()
-            end(self._store.database, f"v.{EPOCH} = {self._epoch:d}", last, self._epoch)
+            after, since = (self._epoch, END_OF_EPOCH), 0
+            self._end_epoch()
             self._epoch = epoch
-        take_reading(self._store, reading, self._track)
-        self._last = Moment(reading.lsn)
+        begin = Beginning(at=at, epoch=epoch, since=since, after=after)
+        take_reading(self._store, reading, self._track, begin)
+        self._last = at
         self._since = reading.lsn if self._since is None else self._since
+
+    def _end_epoch(self) -> None:
+        last = Moment(END_OF_EPOCH, clock=self._last.clock)
+        self._store.load_all()
+        end(self._store.database, f"v.{EPOCH} = {self._epoch:d}", last, self._epoch)
 
     def _apply(self, events: Sequence[RowEvent]) -> None:
         keys = {event.key for event in events if event.key is not None}
@@ -77,3 +89,7 @@ class Taking:
                 self._is_unsure = True
             elif self._is_unsure or self._since is None:
                 self._since, self._is_unsure = event.lsn, False
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

@@ -6,6 +6,8 @@ from sqlglot import exp
 
 from cdc.derive.sql.event_window import ARGUMENT
 
+AS_OF: Final = "as_of"
+"""The argument of a table's node that has the moment of its rows, after FOR SYSTEM_TIME."""
 _THIS: Final = "this"
 _TWO: Final = "this expression"
 NODES: Final[dict[type[exp.Expr], str]] = {
@@ -18,7 +20,7 @@ NODES: Final[dict[type[exp.Expr], str]] = {
     exp.TableAlias: _THIS,
     exp.Subquery: "this alias",
     exp.From: _THIS,
-    exp.Table: f"this db alias {ARGUMENT}",
+    exp.Table: f"this db alias {ARGUMENT} {AS_OF}",
     exp.Join: "this side kind on using",
     exp.Where: _THIS,
     exp.Group: "expressions",

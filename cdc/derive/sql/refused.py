@@ -101,9 +101,6 @@ DIVIDE: Final = (
 ZERO: Final = "write NULLIF(b, 0) or a constant that is not 0: division by 0 differs"
 AVERAGE: Final = "write avg(a::double precision), or keep sum(a) and count(a), which are exact"
 FRAME: Final = _FRAME
-AS_OF: Final = (
-    "declare a history (kind: history) of the table, and join that with conditions on _from and _to"
-)
 
 SHOWN: Final[dict[str, str]] = {
     "SELECT *": STAR,
@@ -113,7 +110,7 @@ SHOWN: Final[dict[str, str]] = {
     "ORDER BY of the query": ORDER,
     "ROWS, GROUPS and other forms of RANGE in OVER": _FRAME,
     "~, SIMILAR TO": _PATTERN,
-    "FOR SYSTEM_TIME AS OF": AS_OF,
+    "FOR SYSTEM_TIME BETWEEN": "read the history itself, which is a table like any other",
     "more than 8 inputs": "derive a part of it as a table of its own",
 }
 """What is refused besides functions and words, with its remedy, for the reference page."""

@@ -27,7 +27,6 @@ _ARGUMENTS: dict[str, str] = {
     "recursive": refused.RECURSIVE,
     "limit": refused.WORDS["limit"],
     "exclude": refused.FRAME,
-    "version": refused.AS_OF,
 }
 
 

@@ -72,8 +72,6 @@ TEXTS = {
     "SELECT DISTINCT ON (a) a FROM s.t": (1, 21, "ON is refused in DISTINCT", "docs/reference"),
     "SELECT count(DISTINCT (a, b)) AS n FROM s.t": (1, 24, "(a, b) is refused", "compare the"),
     "SELECT a FROM s.t FOR UPDATE": (1, 8, "LOCKS is refused in SELECT", "docs/reference"),
-    "SELECT t.a FROM s.t JOIN s.u FOR SYSTEM_TIME AS OF t.b u ON u.a = t.a": (1, 26,
-        "VERSION is refused", "declare a history"),
     "SELECT a FROM s.t NATURAL JOIN s.u": (1, 19, "NATURAL is refused", "name the columns"),
     "SELECT t.a FROM s.t JOIN s.u": (1, 26, "this join is refused", "write JOIN"),
     "SELECT q.a FROM (SELECT a FROM s.t)": (1, 25, "a subquery in FROM has no name", "write"),

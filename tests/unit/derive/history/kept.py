@@ -109,7 +109,7 @@ class KeptHistory:
     ) -> None:
         """Note a reading of the source at this moment; a difference has deleted keys too."""
         number = len(self.readings) + 1
-        path = f"{self.folder}/reading-{number}"
+        path = f"{self.path}-reading-{number}"
         values = [whole(row, self.schema) for row in rows]
         gone = [{**dict.fromkeys(self.schema.names), "id": key} for key in deleted]
         values += [whole(row, self.schema) for row in gone]

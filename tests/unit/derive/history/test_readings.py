@@ -108,10 +108,13 @@ def test_no_version_reaches_from_one_epoch_into_the_next(tmp_path: Path) -> None
     kept.bring()
 
     assert kept.rows(*NAMES) == [
-        (1, 1, 1000, 1001, "c", 1),
+        (1, 1, 1000, 2**63 - 1, "c", 1),
         (1, 1, 440, 500, "r", 2),
         (1, 2, 500, None, "u", 2),
     ]
+    with pytest.raises(CdcError, match="no longer reaches so far back"):
+        kept.bring(anew=True)
+    assert len(kept.rows()) == 3
 
 
 def test_a_history_that_would_reach_less_is_not_made_anew(tmp_path: Path) -> None:

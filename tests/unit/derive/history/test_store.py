@@ -41,12 +41,12 @@ def test_rows_of_keys(tmp_path: Path, kind: str, values: list[Any]) -> None:
         key=("k",),
     )
     own = {name: [None] * 3 for name in OWN} | {"_from_lsn": [7, 8, 9], "_epoch": [1] * 3}
-    types = [pa.int64(), pa.int64(), pa.timestamp("us", "UTC"), pa.timestamp("us", "UTC")]
-    fields = zip(OWN, [*types, pa.string(), pa.int64()], strict=True)
+    types = {"BIGINT": pa.int64(), "VARCHAR": pa.string()}
+    fields = {name: types.get(kind, pa.timestamp("us", "UTC")) for name, kind in OWN.items()}
     stored = {
         "k": pa.array(values, arrow_type(kind)),
         "v": pa.array(["x", "y", "z"]),
-        **{name: pa.array(own[name], field) for name, field in fields},
+        **{name: pa.array(own[name], field) for name, field in fields.items()},
         "_cdc_row_hash": pa.array(["1", "2", "3"]),
         "_cdc_copy": pa.array([1, 1, 1]),
     }
