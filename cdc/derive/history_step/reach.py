@@ -74,9 +74,7 @@ def first_place(upto: Place, kept: Kept) -> tuple[Place, Reading | None]:
     return _behind(first, kept), first
 
 
-def same_place(
-    table: TableId, old: Reach, upto: Place, kept: Kept
-) -> tuple[Place, Reading | None]:
+def same_place(table: TableId, old: Reach, upto: Place, kept: Kept) -> tuple[Place, Reading | None]:
     """Return where a history begins that is made anew: where it began before.
 
     Raises CONFLICT where the lake no longer has what it began with, or where that was in an earlier
