@@ -4,6 +4,7 @@ from typing import Final
 
 from tests.mutants.mutant import Mutant
 
+_NET: Final = ("tests/unit/derive/keep/test_net.py",)
 _CASES: Final = ("tests/unit/derive/scoped/test_scoped_cases.py",)
 _KEPT: Final = ("tests/unit/derive/keep/test_resident.py",)
 _RESIDENT: Final = "cdc/derive/step/resident.py"
@@ -77,7 +78,14 @@ SCOPED: Final = (
         file="cdc/derive/engine/net.py",
         old="USING ({_MARKS})",
         new="USING (_cdc_digest)",
-        tests=_CASES,
+        tests=_NET,
+    ),
+    Mutant(
+        name="scoped: rows with NULL are never equal",
+        file="cdc/derive/engine/net.py",
+        old="a.{name} IS NOT DISTINCT FROM b.{name}",
+        new="a.{name} = b.{name}",
+        tests=_NET,
     ),
     Mutant(
         name="scoped: columns of an input that others read too are taken by their places",
