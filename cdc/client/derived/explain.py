@@ -93,7 +93,8 @@ def _link(branch: Branch, link: Link) -> str:
     equal = " and ".join(f"{one.name}.{a} = {other.name}.{b}" for a, b in link.columns)
     if one.is_condition:
         return f"a change of {one.table} reaches the rows of {other.table} with {equal}"
-    return f"a change of {one.table} or {other.table} reaches the rows with {equal}"
+    tables = " or ".join(dict.fromkeys(map(str, (one.table, other.table))))
+    return f"a change of {tables} reaches the rows with {equal}"
 
 
 def _steps(definition: Definition, row: LedgerRow) -> list[Cost]:

@@ -1,13 +1,9 @@
 """Commands on derived tables know those that are joined with a table as it was."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from cdc.client.derived import verify as verification
 from cdc.client.derived.explain import explain
 from cdc.config import load
 from tests.unit.client.derived.test_histories_asked import PAST, Asked
@@ -48,14 +44,7 @@ def test_it_is_previewed_verified_and_explained(asked: Asked) -> None:
 
 def test_the_source_is_not_asked_for_it(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     asked.publish(1)
-
-    @contextmanager
-    def at_row(*_: object, **__: object) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(cut=asked.ledger.last(), connection=None)
-
-    monkeypatch.setattr(verification, "moment", at_row)
-    pipeline = SimpleNamespace(config=load(asked.file))
-    found = verification.verify_by_source(pipeline, [], timeout=1, tell=print)  # type: ignore[arg-type]
+    found = asked.verify_by_source(monkeypatch)
 
     assert [one.table for one in found.tables] == ["marts.past", "marts.then"]
     assert all("the source cannot calculate histories" in one.reason for one in found.tables)

@@ -36,7 +36,7 @@ def test_it_names_the_columns_that_changes_follow(tmp_path: Path) -> None:
     facts = asked.json("explain", "marts.joined")
     assert facts["scope"] == ["id", "who"]
     assert facts["links"] == [
-        "a change of shop.orders or shop.orders reaches the rows with b.id = a.id",
+        "a change of shop.orders reaches the rows with b.id = a.id",
         "a change of shop.orders reaches the rows of shop.orders with c.who = a.who",
     ]
     assert [(step["mode"], step["why"]) for step in facts["steps"]] == [("whole", "it is built")]

@@ -49,6 +49,17 @@ class Asked:
         with closing(self.lake.derived(*self.definitions, last=before)) as kept:
             self.ledger.append(replace(row, derived=kept.entries(row)))
 
+    def verify_by_source(self, monkeypatch: pytest.MonkeyPatch) -> verification.DerivedReport:
+        """Verify by a source that is at the newest cut, and that cannot be asked anything."""
+
+        @contextmanager
+        def at_row(*_: object, **__: object) -> Iterator[SimpleNamespace]:
+            yield SimpleNamespace(cut=self.ledger.last(), connection=None)
+
+        monkeypatch.setattr(verification, "moment", at_row)
+        pipeline = SimpleNamespace(config=load(self.file))
+        return verification.verify_by_source(pipeline, [], timeout=1, tell=print)  # type: ignore[arg-type]
+
     def run(self, *arguments: str, expect: int = 0) -> dict[str, Any]:
         ran = CliRunner().invoke(derived, [*arguments, "--json", "--config", str(self.file)])
         if isinstance(ran.exception, CdcError):
@@ -114,14 +125,7 @@ def test_no_query_gives_it(asked: Asked) -> None:
 
 def test_the_source_is_not_asked_for_it(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     asked.publish(1)
-
-    @contextmanager
-    def at_row(*_: object, **__: object) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(cut=asked.ledger.last(), connection=None)
-
-    monkeypatch.setattr(verification, "moment", at_row)
-    pipeline = SimpleNamespace(config=load(asked.file))
-    found = verification.verify_by_source(pipeline, [], timeout=1, tell=print)  # type: ignore[arg-type]
+    found = asked.verify_by_source(monkeypatch)
 
     what = "the source cannot calculate histories, as marts.past is: verify it locally"
     assert [one.reason for one in found.tables] == [what]
