@@ -143,11 +143,9 @@ class _Composer:
             schemas_of=self.inputs.registry.schemas,
             readings_of=Readings(readings_path(self.pipeline.config)).of,
         )
-        derived, large = (
-            last.derived if last else (),
-            large_queries(self.pipeline.config, self.spark),
-        )
-        return open_derived(self.pipeline.config, captured, derived, log, large)
+        before = last.derived if last else ()
+        large = large_queries(self.pipeline.config, self.spark)
+        return open_derived(self.pipeline.config, captured, before, log, large)
 
     def _quiet(self) -> QuietStream:
         return QuietStream(

@@ -18,7 +18,7 @@ from cdc.client.derived.verify import DerivedReport, DerivedVerdict, chosen, ent
 from cdc.config import Config
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.inputs import Input
-from cdc.derive.engine.spark_query import calculated, read_at, refusal
+from cdc.derive.engine.spark_query import calculated, read_at, refusal, sayable
 from cdc.events.values.sql_text import spark_name
 from cdc.lake.layout import is_local
 from cdc.lake.records.ledger import LedgerRow
@@ -73,10 +73,11 @@ def compare_in_spark(
     What Spark refuses, or cannot say with the meaning of a definition, is the verdict's reason.
     """
     name = str(definition.table)
-    if definition.query is None or definition.late is not None:
+    query = sayable(definition)
+    if query is None:
         return DerivedVerdict(table=name, reason=no_sql("Spark", definition))
     try:
-        wanted = calculated(session, definition.query, inputs)
+        wanted = calculated(session, query, inputs)
         found = read_at(wanted.sparkSession, stored).select(*map(spark_name, definition.columns))
         if reason := _other_types(wanted.schema, found.schema):
             wanted.write.format("noop").mode("overwrite").save()  # a guard says more, if one raises

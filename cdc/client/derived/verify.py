@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
+from deltalake import DeltaTable
 
 from cdc.client.derived.at_cut import (
     calculated,
@@ -171,8 +172,9 @@ def _compared(
 
 def _locally(config: Config, row: LedgerRow, definition: Definition) -> Rows:
     if definition.history is not None:
-        table = input_at(definition.inputs[0], row).open()
-        yield from _streamed(rows(table, _own_columns(row, definition)))
+        table, entry = input_at(definition.inputs[0], row), entry_at(row, definition)
+        assert not isinstance(entry, str)  # noqa: S101 - asked before
+        yield from _streamed(rows(table.open(), _own_columns(_opened(entry))))
         return
     with calculated(config, definition, row) as (database, query):
         yield from database.rows(query).to_pylist()
@@ -195,18 +197,20 @@ def _by_source(connection: Connection, query: str, definition: Definition) -> Ro
 
 def _stored(row: LedgerRow, definition: Definition, entry: DerivedEntry) -> Rows:
     """Return the stored rows; of a history those at the cut, which are the rows of its table."""
-    table = Input(entry.path, entry.version).open()
+    table = _opened(entry)
     if definition.history is None:
         return _streamed(rows(table, columns(table)))
     where = f"WHERE {at_lsn(row.epoch, row.lsn)}"
-    return _streamed(rows(table, _own_columns(row, definition), where))
+    return _streamed(rows(table, _own_columns(table), where))
 
 
-def _own_columns(row: LedgerRow, definition: Definition) -> list[str]:
+def _opened(entry: DerivedEntry) -> DeltaTable:
+    return Input(entry.path, entry.version).open()
+
+
+def _own_columns(history: DeltaTable) -> list[str]:
     """Return the columns that a history has of its table, which may have got more."""
-    entry = row.derived_entry(str(definition.table))
-    assert entry is not None  # noqa: S101 - asked before
-    return [n for n in columns(Input(entry.path, entry.version).open()) if n not in OWN]
+    return [name for name in columns(history) if name not in OWN]
 
 
 def _streamed(batches: pa.RecordBatchReader) -> Rows:

@@ -21,7 +21,7 @@ from cdc.derive.engine.calculator import calculator
 from cdc.derive.engine.inputs import Input, declare
 from cdc.derive.engine.large import NotBySparkError, Result, column
 from cdc.derive.engine.output_types import Output, lake_field
-from cdc.derive.engine.spark_query import calculated, refusal
+from cdc.derive.engine.spark_query import calculated, refusal, sayable
 from cdc.lake.files.store_of import store_of
 from cdc.lake.layout import aside_path
 from cdc.lake.session import runs_here
@@ -48,8 +48,7 @@ class LargeQueries:
 
     def takes(self, definition: Definition, count: int) -> bool:
         """Return whether Spark is to calculate this over so many rows."""
-        has_text = definition.query is not None and definition.late is None
-        return has_text and count >= self.fewest
+        return sayable(definition) is not None and count >= self.fewest
 
     @contextmanager
     def result(self, definition: Definition, inputs: Mapping[TableId, Input]) -> Iterator[Result]:
@@ -60,7 +59,7 @@ class LargeQueries:
         outputs, path = _outputs(definition, inputs), f"{self.folder}/{definition.table}"
         try:
             with _refusing():
-                found = calculated(self.session, _text(definition), inputs)
+                found = calculated(self.session, _query(definition), inputs)
                 _refuse_other_types(found, outputs)
                 _write(found, path)
             yield Result(path, outputs)
@@ -86,10 +85,11 @@ def _refusing() -> Iterator[None]:
         raise NotBySparkError(refusal(error)) from None
 
 
-def _text(definition: Definition) -> exp.Query:
-    if definition.query is None:
-        raise NotBySparkError("it has no query")
-    return definition.query
+def _query(definition: Definition) -> exp.Query:
+    query = sayable(definition)
+    if query is None:
+        raise NotBySparkError("Spark does not take it")
+    return query
 
 
 def _write(found: DataFrame, path: str) -> None:

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
+from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.inputs import Input
 from cdc.derive.spark.guards import SETTINGS
 from cdc.derive.spark.printing import spark
@@ -19,6 +20,11 @@ from cdc.tables import TableId
 
 _RAISED: Final = "USER_RAISED_EXCEPTION"
 _DETAIL: Final = re.compile(r"\[(?P<name>[A-Z0-9_.]+)\]")
+
+
+def sayable(definition: Definition) -> exp.Query | None:
+    """Return the query that Spark can be given; None for what only this process calculates."""
+    return definition.query if definition.late is None else None
 
 
 def calculated(
