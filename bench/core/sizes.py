@@ -47,6 +47,7 @@ class Sizes:
     derived_scale: float  # of TPC-H
     derived_changes: int  # changed rows of a step, about
     derived_steps: int
+    derived_spark_steps: int  # the last of them
     derived_seconds: float  # for the queries of one suite; after them no other begins
     catch_up_events: int
     catch_ups: int
@@ -90,11 +91,12 @@ FULL: Final = Sizes(
     lookups=50,
     limit_changes=100_000,
     limit_rows=1_000_000,
-    derived_events=100_000,
-    derived_scale=0.03,
+    derived_events=1_000_000,
+    derived_scale=0.12,
     derived_changes=2_500,
     derived_steps=3,
-    derived_seconds=120,
+    derived_spark_steps=1,
+    derived_seconds=300,
     catch_up_events=1_000_000,
     catch_ups=2,
     ten_events=100_000,
@@ -140,6 +142,7 @@ QUICK: Final = Sizes(
     derived_scale=0.01,
     derived_changes=500,
     derived_steps=2,
+    derived_spark_steps=1,
     derived_seconds=40,
     catch_up_events=50_000,
     catch_ups=1,
@@ -186,6 +189,7 @@ TINY: Final = Sizes(
     derived_scale=0.002,
     derived_changes=100,
     derived_steps=1,
+    derived_spark_steps=1,
     derived_seconds=60,
     catch_up_events=2_000,
     catch_ups=1,

@@ -139,7 +139,10 @@ class _Measured:
         for one in self.ways.values():
             for cut in range(_FIRST if isinstance(one, Derived) else 0):
                 one.bring(cut)
-        for repetition, way in alternate(list(self.ways), room.sizes.derived_steps, room.seed):
+        steps = room.sizes.derived_steps
+        for repetition, way in alternate(list(self.ways), steps, room.seed):
+            if way == SPARK and repetition < steps - room.sizes.derived_spark_steps:
+                continue
             one = self.ways[way]
             self.seconds.setdefault(way, []).append(one.bring(_FIRST + repetition))
             if way == KEPT and isinstance(one, Derived):

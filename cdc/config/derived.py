@@ -16,7 +16,7 @@ class Derived(Section):
     ``.py`` for a fold."""
     seconds: float = Field(1.0, gt=0)
     """How long a cut waits for its derived tables. Those that take longer are published as
-    ``lagging``, at an older cut, and catch up."""
+    ``lagging``, at an older cut, and catch up; no cut waits until they are in time again."""
     memory_mb: int = Field(512, ge=64)
     """The memory for calculating them, in MiB. What does not fit is kept in ``state_dir``."""
     full_rows: int = Field(1_000_000, ge=1)

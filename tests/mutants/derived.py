@@ -51,8 +51,8 @@ DERIVED: Final = (
     Mutant(
         name="derived: equal rows are not numbered",
         file="cdc/derive/engine/numbered.py",
-        old="if database.values(twins) else",
-        new="if not database.values(twins) else",
+        old="    if not database.values(twins):\n",
+        new="    if database.values(twins):\n",
         tests=_KEPT,
     ),
     Mutant(

@@ -81,6 +81,13 @@ SCOPED: Final = (
         tests=_NET,
     ),
     Mutant(
+        name="scoped: changes have more columns than were asked for",
+        file="cdc/derive/engine/net.py",
+        old='    listed = ", ".join(map(postgres_name, columns))\n',
+        new='    listed = "*"\n',
+        tests=_NET,
+    ),
+    Mutant(
         name="scoped: rows with NULL are never equal",
         file="cdc/derive/engine/net.py",
         old="a.{name} IS NOT DISTINCT FROM b.{name}",
@@ -96,9 +103,23 @@ SCOPED: Final = (
     ),
     Mutant(
         name="scoped: an input that is kept has rows that are gone",
+        file="cdc/derive/step/following.py",
+        old="    is_whole = not wanted\n    if wanted:\n",
+        new="    is_whole = True\n    if False:\n",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="scoped: all rows that equal a removed one are gone",
+        file="cdc/derive/step/following.py",
+        old="        is_whole = list(deleted) == [(wanted,)]\n",
+        new="        is_whole = True\n",
+        tests=_KEPT,
+    ),
+    Mutant(
+        name="scoped: changes that are kept for all steps are those of an older cut",
         file=_RESIDENT,
-        old="    if not _delete(database, table, columns):\n        return False\n",
-        new="",
+        old="        if self._net.get(table) is known:\n",
+        new="        if table in self._net:\n",
         tests=_KEPT,
     ),
     Mutant(

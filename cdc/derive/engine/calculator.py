@@ -112,8 +112,13 @@ class Calculator:
 
 
 @contextmanager
-def calculator(memory_mb: int, scratch: Path | None = None) -> Iterator[Calculator]:
-    """Give an empty database; its files are in ``scratch`` while the block lasts."""
+def calculator(
+    memory_mb: int, scratch: Path | None = None, *, threads: int | None = None
+) -> Iterator[Calculator]:
+    """Give an empty database; its files are in ``scratch`` while the block lasts.
+
+    It uses as many ``threads`` as there are cores, unless told.
+    """
     if scratch is not None:
         scratch.mkdir(parents=True, exist_ok=True)
     with (
@@ -121,6 +126,8 @@ def calculator(memory_mb: int, scratch: Path | None = None) -> Iterator[Calculat
         duckdb.connect() as connection,
     ):
         limits = {"memory_limit": f"'{memory_mb}MB'", "temp_directory": postgres_string(files)}
+        if threads is not None:
+            limits["threads"] = str(threads)
         for name, value in {**_SETTINGS, **limits, **_CLOSED}.items():
             connection.execute(f"SET {name} = {value}")
         yield Calculator(connection)

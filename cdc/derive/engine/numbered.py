@@ -4,7 +4,7 @@ from typing import Final
 
 from cdc.derive.engine.calculator import Calculator
 
-_DIGESTED: Final = "wal2lake_digested"
+_NUMBERED: Final = "wal2lake_numbered"
 
 
 def keep_numbered(database: Calculator, name: str, query: str, by: str, number: str) -> None:
@@ -12,8 +12,12 @@ def keep_numbered(database: Calculator, name: str, query: str, by: str, number: 
 
     Most queries have no equal rows: to see that is cheaper than to number them.
     """
-    database.run(f"CREATE TABLE {_DIGESTED} AS {query}")
-    twins = f"SELECT 1 FROM {_DIGESTED} GROUP BY {by} HAVING count(*) > 1 LIMIT 1"  # noqa: S608
-    numbers = f"row_number() OVER (PARTITION BY {by})" if database.values(twins) else "1::BIGINT"
-    database.run(f"CREATE TABLE {name} AS SELECT *, {numbers} AS {number} FROM {_DIGESTED}")  # noqa: S608
-    database.run(f"DROP TABLE {_DIGESTED}")
+    database.run(f"CREATE TABLE {name} AS {query}")
+    twins = f"SELECT 1 FROM {name} GROUP BY {by} HAVING count(*) > 1 LIMIT 1"  # noqa: S608
+    if not database.values(twins):
+        database.run(f"ALTER TABLE {name} ADD COLUMN {number} BIGINT DEFAULT 1")
+        return
+    numbers = f"row_number() OVER (PARTITION BY {by}) AS {number}"
+    database.run(f"CREATE TABLE {_NUMBERED} AS SELECT *, {numbers} FROM {name}")  # noqa: S608
+    database.run(f"DROP TABLE {name}")
+    database.run(f"ALTER TABLE {_NUMBERED} RENAME TO {name}")

@@ -2,13 +2,15 @@
 
 They are calculated one after the other, in a thread of their own, from the versions that the cut
 has of their inputs. A cut waits for them no longer than the budget: then it is published with those
-tables at the older cut where they are, and they catch up in one step.
+tables at the older cut where they are, and they catch up in one step. No cut waits while they take
+longer than that, so captured tables are as fresh as without them.
 """
 
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final, Protocol
 
 import structlog
@@ -23,7 +25,7 @@ from cdc.derive.log.topic_rows import Recent
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
 from cdc.derive.step.resident import ResidentTables
-from cdc.derive.step.step import Bringing, Step
+from cdc.derive.step.step import Bringing, Opens, Step
 from cdc.derive.step.writer import TableWriter
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.records.derived_entry import DerivedEntry
@@ -88,7 +90,9 @@ class DerivedTables:
         self._resident = ResidentTables(limits.memory_mb, limits.scratch)
         self._histories = histories
         self._recent: Recent | None = None  # for the thread of the work
+        self._open: Opens = Input.open  # likewise
         self._work: Future[None] | None = None
+        self._took = 0.0  # seconds, what was done last
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="derive")
 
     @property
@@ -107,18 +111,18 @@ class DerivedTables:
         ``recent`` are the rows of the log that are in memory.
         """
         if self._definitions:
-            self._begin(row, recent, time.monotonic() + self._seconds)
+            self._begin(row, recent)
         found = (self._entry(definition, row.cut) for definition in self._definitions)
         return (*found, *self._refused)
 
-    def _begin(self, row: LedgerRow, recent: Recent | None, until: float) -> None:
+    def _begin(self, row: LedgerRow, recent: Recent | None) -> None:
         if self._work is not None:
-            wait([self._work], max(until - time.monotonic(), 0))
             if not self._work.done():
-                return  # it is still at an earlier cut
+                return  # an earlier cut has waited for it
             self._work.result()
         self._work = self._pool.submit(self._bring_all, row, recent)
-        wait([self._work], max(until - time.monotonic(), 0))
+        if self._took <= self._seconds:
+            wait([self._work], self._seconds)
 
     def _entry(self, definition: Definition, cut: int) -> DerivedEntry:
         entry = self._last(definition)
@@ -138,10 +142,12 @@ class DerivedTables:
         )
 
     def _bring_all(self, row: LedgerRow, recent: Recent | None) -> None:
-        self._recent = recent
+        began = time.monotonic()
+        self._recent, self._open = recent, cache(Input.open)  # each input once at a cut
         for definition in self._definitions:
             name = str(definition.table)
             self._entries[name] = self._brought(definition, row)
+        self._took = time.monotonic() - began
 
     def _brought(self, definition: Definition, row: LedgerRow) -> DerivedEntry:
         before = self._last(definition)
@@ -224,6 +230,7 @@ class DerivedTables:
                 mark=mark,
                 limits=self._limits,
                 resident=self._resident,
+                open=self._open,
             ).bring(since=since, anew=anew)
         logger.info(
             "derived",

@@ -8,14 +8,15 @@ from deltalake import DeltaTable
 
 from cdc.derive.engine.calculator import Calculator
 from cdc.derive.engine.inputs import Input, row_count
-from cdc.derive.engine.net import keep_net
+from cdc.derive.engine.net import narrow_net
 from cdc.derive.scope.scope import SCHEMA
-from cdc.derive.step.known_changes import KnownChanges
+from cdc.derive.step.known_changes import Known, KnownChanges
 from cdc.derive.step.mark import is_derived
 from cdc.events.values.sql_text import postgres_name
-from cdc.lake.changed.changed_rows import ChangedRows
 from cdc.tables import TableId
 
+STORED_SCHEMA: Final = "_cdc_stored"
+"""Has what is kept from step to step."""
 _FEWEST: Final = 1000
 """So many changed rows are always few."""
 _FEWEST_MOVED: Final = 200_000
@@ -24,14 +25,18 @@ _FEWEST_MOVED: Final = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """The changed rows of each input that has another version than before."""
+    """The changed rows of each input that has another version than before.
 
-    rows: Mapping[TableId, ChangedRows]
+    They have more columns than the ``columns`` that were asked for, if others need those.
+    """
+
+    rows: Mapping[TableId, Known]
+    columns: Mapping[TableId, Sequence[str]]
 
     @property
     def count(self) -> int:
         """How many rows were removed and added."""
-        return sum(len(each.removed) + len(each.added) for each in self.rows.values())
+        return sum(map(len, self.rows.values()))
 
 
 def changes_since(
@@ -60,22 +65,29 @@ def changes_since(
         if rows is None:
             return f"what has changed in {table} is not known, or too much"
         found[table] = rows
-    return Changes(rows=found)
+    return Changes(rows=found, columns=columns)
 
 
 def keep_changes(database: Calculator, changes: Changes) -> set[TableId]:
     """Create the tables ``removed_rows`` and ``added_rows`` of each input; return those with rows.
 
-    What was removed and added with equal values is in neither.
+    What was removed and added with equal values is in neither. The database has the ``net_rows``.
     """
     database.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
     changed = set()
-    for table, rows in changes.rows.items():
-        removed, added = removed_rows(table), added_rows(table)
-        keep_net(database, rows, removed, added)
-        if database.count(removed) or database.count(added):
+    for table, known in changes.rows.items():
+        columns, sides = changes.columns[table], (removed_rows(table), added_rows(table))
+        are_all = len(columns) == known.rows.added.num_columns
+        narrow_net(database, columns, net_rows(table), sides, are_all=are_all)
+        if any(map(database.count, sides)):
             changed.add(table)
     return changed
+
+
+def net_rows(table: TableId) -> tuple[str, str]:
+    """Return the names of the tables of an input's removed and added rows, with all columns."""
+    removed, added = (postgres_name(f"{side} {table}") for side in ("removed", "added"))
+    return f"{STORED_SCHEMA}.{removed}", f"{STORED_SCHEMA}.{added}"
 
 
 def removed_rows(table: TableId) -> str:

@@ -8,10 +8,15 @@ from cdc.lake.changed.changed_rows import ChangedRows, changed_rows
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class Known:
+    """The rows by which a table's version ``new`` differs from an older one."""
+
     old: int
     new: int
     rows: ChangedRows
+
+    def __len__(self) -> int:
+        return len(self.rows.removed) + len(self.rows.added)
 
     def has(self, old: int, new: int, columns: Sequence[str]) -> bool:
         """Return whether these columns of these versions are known."""
@@ -24,26 +29,24 @@ class _Known:
 class KnownChanges:
     """The changed rows that were read last of each table; used by one thread."""
 
-    _known: dict[str, _Known] = field(default_factory=dict)
+    _known: dict[str, Known] = field(default_factory=dict)
     _columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # asked for so far, by path
 
-    def rows(self, old: Input, new: int, columns: Sequence[str], most: int) -> ChangedRows | None:
-        """Return the rows by which a table's version ``new`` differs, as ``changed_rows`` does."""
+    def rows(self, old: Input, new: int, columns: Sequence[str], most: int) -> Known | None:
+        """Return the rows by which a table's version ``new`` differs, as ``changed_rows`` does.
+
+        They have these columns, and those that others ask for.
+        """
         known = self._known.get(old.path)
         if known is None or not known.has(old.version, new, columns):
             known = self._read(old, new, columns, most)
-        if known is None or len(known.rows.removed) + len(known.rows.added) > most:
-            return None
-        wanted = list(columns)
-        return ChangedRows(
-            removed=known.rows.removed.select(wanted), added=known.rows.added.select(wanted)
-        )
+        return None if known is None or len(known) > most else known
 
     def clear(self) -> None:
         """Give up all rows."""
         self._known.clear()
 
-    def _read(self, old: Input, new: int, columns: Sequence[str], most: int) -> _Known | None:
+    def _read(self, old: Input, new: int, columns: Sequence[str], most: int) -> Known | None:
         """Read the columns that others have asked for as well, if they still are the table's."""
         self._known.pop(old.path, None)
         wider = tuple(dict.fromkeys([*self._columns.get(old.path, ()), *columns]))
@@ -51,6 +54,6 @@ class KnownChanges:
             found = changed_rows(old.path, old.version, new, names, most)
             if found is not None:
                 self._columns[old.path] = names
-                self._known[old.path] = _Known(old.version, new, found)
+                self._known[old.path] = Known(old.version, new, found)
                 return self._known[old.path]
         return None

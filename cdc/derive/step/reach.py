@@ -63,6 +63,7 @@ class _Reach:
     ) -> None:
         self._database, self._branch = database, branch
         self._keys, self._changed = keys, changed
+        self._rows: dict[tuple[str, int], str] = {}  # by side and occurrence, the table of them
 
     def follow(self, start: int) -> None:
         """Add what the changed rows of an occurrence lead to."""
@@ -74,8 +75,8 @@ class _Reach:
 
     def _begin(self, number: int) -> None:
         occurrence = self._branch.occurrences[number]
-        rows = [f"SELECT * FROM {of(occurrence.table)}" for of in (removed_rows, added_rows)]  # noqa: S608
-        self._create(number, *rows)
+        for side, rows in zip(_SIDES, (removed_rows, added_rows), strict=True):
+            self._rows[side, number] = rows(occurrence.table)
         self._complete(number, occurrence)
 
     def _go(self, link: Link, known: int, number: int) -> None:
@@ -117,21 +118,21 @@ class _Reach:
 
     def _create(self, number: int, old: str, new: str) -> None:
         for side, rows in zip(_SIDES, (old, new), strict=True):
-            name = f"{SCHEMA}.{side}_{number}"
+            name = self._rows[side, number] = f"{SCHEMA}.{side}_{number}"
             self._database.run(f"CREATE OR REPLACE TABLE {name} AS {rows}")
 
     def _values(self, number: int, names: Sequence[str], called: Sequence[str]) -> str:
         """Return a query for the values that columns have in the rows of both sides."""
         pairs = zip(names, called, strict=True)
         listed = ", ".join(f"{_q(name)} AS {_q(other)}" for name, other in pairs)
-        sides = (f"SELECT {listed} FROM {SCHEMA}.{side}_{number}" for side in _SIDES)  # noqa: S608
+        sides = (f"SELECT {listed} FROM {self._rows[side, number]}" for side in _SIDES)  # noqa: S608
         return " UNION ".join(sides)
 
     def _join(self, side: str) -> None:
         for number, occurrence in enumerate(self._branch.occurrences):
             if not occurrence.is_condition:
                 name = f"{SCHEMA}.{restricted(number)}"
-                rows = f"SELECT * FROM {SCHEMA}.{side}_{number}"  # noqa: S608
+                rows = f"SELECT * FROM {self._rows[side, number]}"  # noqa: S608
                 self._database.run(f"CREATE OR REPLACE VIEW {name} AS {rows}")
         keys = enumerate(self._keys)
         typed = ", ".join(f"CAST({column(number)} AS {one.type})" for number, one in keys)

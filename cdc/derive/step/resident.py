@@ -6,7 +6,8 @@ copy: whenever a table cannot be brought on, or takes too much memory, it is rea
 again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,14 +17,14 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from cdc.derive.engine.calculator import Calculator, calculator, named
-from cdc.derive.engine.digest import digest
 from cdc.derive.engine.inputs import Input, identity, row_count, rows
 from cdc.derive.engine.net import keep_net
+from cdc.derive.step.changes import STORED_SCHEMA, Changes, net_rows
 from cdc.derive.step.difference import GONE
-from cdc.derive.step.known_changes import KnownChanges
+from cdc.derive.step.following import follow
+from cdc.derive.step.known_changes import Known, KnownChanges
 from cdc.errors import CdcError
 from cdc.events.values.sql_text import postgres_name
-from cdc.lake.changed.changed_rows import ChangedRows
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.tables import TableId
 
@@ -33,9 +34,10 @@ _FEWEST: Final = 10_000
 """So many changed rows are always few."""
 _MEMORY: Final = 0.5
 """Of the memory of a step, which tables may take between steps."""
-_SCHEMA: Final = "_cdc_stored"
-_REMOVED, _ADDED = f"{_SCHEMA}.removed", f"{_SCHEMA}.added"
-_CHANGES: Final = f"{_SCHEMA}.changes"
+_MANY: Final = 250_000
+"""So many rows of a table are worth the work of several threads; with fewer these cost more than
+they save."""
+_CHANGES: Final = f"{STORED_SCHEMA}.changes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,19 +81,26 @@ class ResidentTables:
     known: KnownChanges = field(default_factory=KnownChanges)
     _held: dict[TableId, _Held] = field(default_factory=dict)
     _stored: dict[TableId, _Stored] = field(default_factory=dict)
+    _net: dict[TableId, Known] = field(default_factory=dict)  # of which ``net_rows`` there are
     _open: ExitStack = field(default_factory=ExitStack)
     _database: Calculator | None = None
+    _is_large: bool = False  # a table has many rows
 
     @contextmanager
-    def at(self, inputs: Iterable[TableAt], stored: TableAt) -> Iterator[Calculator]:
+    def at(
+        self, inputs: Iterable[TableAt], stored: TableAt, changes: Changes | None = None
+    ) -> Iterator[Calculator]:
         """Give a database that has the inputs, perhaps with more columns, and ``stored_rows``.
 
-        Everything that is done in it is undone afterwards.
+        It has the ``net_rows`` of the changes, too. Everything that is done in it is undone
+        afterwards.
         """
         database = self._begun()
         try:
             for one in inputs:
                 self._bring(database, one)
+            for table, known in changes.rows.items() if changes is not None else ():
+                self._keep_net(database, table, known)
             self._keep(database, stored)
             database.run("BEGIN TRANSACTION")
             yield database
@@ -108,7 +117,7 @@ class ResidentTables:
             return
         name, listed = stored_rows(table), ", ".join(map(postgres_name, held.columns))
         by = f"{ROW_HASH}, {COPY}"
-        self._database.keep(_CHANGES, changes)
+        self._database.keep(_CHANGES, changes.select([*held.columns, GONE]))
         gone = f"SELECT {by} FROM {_CHANGES} WHERE {GONE}"  # noqa: S608 - our names
         self._database.run(f"DELETE FROM {name} WHERE ({by}) IN ({gone})")  # noqa: S608
         new = f"SELECT {listed} FROM {_CHANGES} WHERE NOT {GONE}"  # noqa: S608
@@ -125,14 +134,18 @@ class ResidentTables:
         self._held.clear()
         self.known.clear()
         self._stored.clear()
+        self._net.clear()
         self._database = None
         with suppress(CdcError):
             self._open.close()
 
     def _begun(self) -> Calculator:
         if self._database is None:
-            self._database = self._open.enter_context(calculator(self.memory_mb, self.scratch))
-            self._database.run(f"CREATE SCHEMA {_SCHEMA}")
+            threads = None if self._is_large else 1
+            self._database = self._open.enter_context(
+                calculator(self.memory_mb, self.scratch, threads=threads)
+            )
+            self._database.run(f"CREATE SCHEMA {STORED_SCHEMA}")
         return self._database
 
     def _bring(self, database: Calculator, wanted: TableAt) -> None:
@@ -145,6 +158,7 @@ class ResidentTables:
         if self._held.pop(wanted.table, None) is not None:
             database.run(f"DROP TABLE {named(wanted.table)}")
         database.load(wanted.table, rows(wanted.opened, list(columns)))
+        self._is_large |= database.count(named(wanted.table)) > _MANY
         self._held[wanted.table] = _Held(identity(wanted.opened), wanted.at, columns)
 
     def _follow(self, database: Calculator, held: _Held, wanted: TableAt) -> bool:
@@ -154,13 +168,21 @@ class ResidentTables:
         count = row_count(wanted.opened)
         most = max(_FEWEST, int(_SHARE * count))
         found = self.known.rows(held.at, wanted.at.version, held.columns, most)
-        if found is None or held.moved + _size(found) > max(count, most):
+        if found is None or held.moved + len(found) > max(count, most):
             return False
-        database.run("BEGIN TRANSACTION")
-        is_exact = _applied(database, named(wanted.table), held.columns, found)
-        database.run("COMMIT" if is_exact else "ROLLBACK")
-        held.moved += _size(found)
-        return is_exact
+        self._keep_net(database, wanted.table, found)
+        held.moved += len(found)
+        return follow(database, wanted.table, held.columns)
+
+    def _keep_net(self, database: Calculator, table: TableId, known: Known) -> None:
+        """Have the ``net_rows`` of changes, once for all steps that ask for them."""
+        if self._net.get(table) is known:
+            return
+        self._net.pop(table, None)
+        for name in net_rows(table):
+            database.run(f"DROP TABLE IF EXISTS {name}")
+        keep_net(database, known.rows, *net_rows(table))
+        self._net[table] = known
 
     def _keep(self, database: Calculator, stored: TableAt) -> None:
         held = self._stored.get(stored.table)
@@ -172,47 +194,15 @@ class ResidentTables:
         self._stored[stored.table] = _Stored(stored.at, stored.columns)
 
     def _keep_small(self, database: Calculator) -> None:
-        ((used,),) = database.values("SELECT sum(memory_usage_bytes) FROM duckdb_memory()")
-        if int(str(used)) > _MEMORY * self.memory_mb * 2**20:
+        """Begin anew where memory is short, or where tables have grown too large for one thread."""
+        ((used, threads),) = database.values(
+            "SELECT sum(memory_usage_bytes), current_setting('threads') FROM duckdb_memory()"
+        )
+        is_slow = self._is_large and threads == 1 and (os.cpu_count() or 1) > 1
+        if is_slow or int(str(used)) > _MEMORY * self.memory_mb * 2**20:
             self.close()
 
 
 def stored_rows(table: TableId) -> str:
     """Return the name of the table that has a derived table's stored rows."""
-    return f"{_SCHEMA}.{postgres_name(f'stored {table}')}"
-
-
-def _size(found: ChangedRows) -> int:
-    return len(found.removed) + len(found.added)
-
-
-def _applied(database: Calculator, table: str, columns: Sequence[str], found: ChangedRows) -> bool:
-    """Take the changed rows out of a table and into it; return whether all were there."""
-    keep_net(database, found, _REMOVED, _ADDED)
-    if not _delete(database, table, columns):
-        return False
-    database.run(f"INSERT INTO {table} BY NAME SELECT * FROM {_ADDED}")  # noqa: S608 - our names
-    for name in (_REMOVED, _ADDED):
-        database.run(f"DROP TABLE {name}")
-    return True
-
-
-def _delete(database: Calculator, table: str, columns: Sequence[str]) -> bool:
-    """Delete the rows of the removed table from another, each as often as it is there.
-
-    Return whether all of them were found.
-    """
-    wanted = database.count(_REMOVED)
-    if not wanted:
-        return True
-    outputs = database.outputs(f"SELECT * FROM {table}")  # noqa: S608 - our name
-    equal = " AND ".join(
-        f"t.{postgres_name(name)} IS NOT DISTINCT FROM r.{postgres_name(name)}" for name in columns
-    )
-    near = f"SELECT t.rowid AS place, t.* FROM {table} AS t SEMI JOIN {_REMOVED} AS r ON {equal}"  # noqa: S608
-    copies = f"row_number() OVER (PARTITION BY {digest(outputs)}) AS copy"
-    numbered = f"SELECT place, {digest(outputs)} AS row, {copies} FROM ({near})"  # noqa: S608
-    counted = f"SELECT {digest(outputs)} AS row, count(*) AS copies FROM {_REMOVED} GROUP BY ALL"  # noqa: S608
-    places = f"SELECT place FROM ({numbered}) JOIN ({counted}) USING (row) WHERE copy <= copies"  # noqa: S608
-    found = database.values(f"DELETE FROM {table} WHERE rowid IN ({places})")  # noqa: S608
-    return list(found) == [(wanted,)]
+    return f"{STORED_SCHEMA}.{postgres_name(f'stored {table}')}"

@@ -6,7 +6,7 @@ is what every step means.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Final
@@ -47,6 +47,7 @@ from cdc.tables import TableId
 
 _FEW_KEYS: Final = 100
 """So many values of a scope key are always few."""
+Opens = Callable[[Input], DeltaTable]
 logger = structlog.get_logger(__name__)
 
 
@@ -81,10 +82,11 @@ class Bringing:
     mark: Mark
     limits: Limits
     resident: ResidentTables
+    open: Opens = Input.open
 
     def __post_init__(self) -> None:
         self._began = time.monotonic()
-        self._opened = {table: one.open() for table, one in self.inputs.items()}
+        self._opened = {table: self.open(one) for table, one in self.inputs.items()}
         self._needed = {t: needed_columns(one, self.definition) for t, one in self._opened.items()}
         self._ids = {table: identity(one) for table, one in self._opened.items()}
         self.mark = replace(self.mark, ids={str(table): one for table, one in self._ids.items()})
@@ -144,7 +146,7 @@ class Bringing:
                 opened=table,
                 columns=stored_columns(self.definition, scope),
             )
-            with self.resident.at(self._wanted(), own) as database:
+            with self.resident.at(self._wanted(), own, changes) as database:
                 kept = Kept(
                     outputs=[Output(name, kind) for name, kind in now.columns.items()],
                     stored=stored_rows(self.definition.table),

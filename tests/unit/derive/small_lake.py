@@ -11,11 +11,11 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.large import Large
-from cdc.derive.keep.derived_tables import DerivedTables
+from cdc.derive.keep.derived_tables import DerivedTables, Requests
 from cdc.derive.step.limits import Limits
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow, TableEntry
-from cdc.state.derived_requests import pauses, rebuilds
+from cdc.state import derived_requests
 from cdc.tables import TableId
 
 PATIENT = 60.0  # seconds; a cut waits for its tables
@@ -97,14 +97,15 @@ class SmallLake:
         seconds: float = PATIENT,
         full_rows: int = 1000,
         kept_hours: int = 1,
+        pauses: Requests | None = None,
     ) -> DerivedTables:
         return DerivedTables(
             definitions,
             self.path,
             self.limits(full_rows, kept_hours),
             last=last,
-            rebuilds=rebuilds(self.folder),
-            pauses=pauses(self.folder),
+            rebuilds=derived_requests.rebuilds(self.folder),
+            pauses=pauses or derived_requests.pauses(self.folder),
             seconds=seconds,
         )
 

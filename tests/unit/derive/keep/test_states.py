@@ -1,16 +1,20 @@
 """A derived table says which cut it is at, and why it goes no further."""
 
 from contextlib import closing
+from threading import Event
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from cdc.derive.definition.folder import read_definition
+from cdc.derive.keep import derived_tables
 from cdc.state.derived_requests import pauses, rebuilds
+from cdc.tables import TableId
+from cdc.waiting import until
 from tests.unit.derive.events import read
 from tests.unit.derive.orders import BIG, BY_WHO, ORDERS, one, order
-from tests.unit.derive.small_lake import SmallLake, defined, rows_of, type_of
+from tests.unit.derive.small_lake import PATIENT, SmallLake, defined, rows_of, type_of
 
 
 def test_a_changed_definition_replaces_the_rows_in_one_commit(lake: SmallLake) -> None:
@@ -117,6 +121,36 @@ def test_a_cut_does_not_wait_longer_than_it_may(lake: SmallLake) -> None:
     assert rows_of(late) == rows_of(first)
     assert (caught_up.state, caught_up.at_cut) == ("streaming", 3)
     assert [row[0] for row in rows_of(caught_up)] == ["b"]
+
+
+def test_no_cut_waits_for_tables_that_take_longer_than_it_may(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one has, as long as it may; the table catches up all the same."""
+    lake.set(orders=[order(1, "a")], people=[])
+    waits: list[float] = []
+    monkeypatch.setattr(derived_tables, "wait", lambda _, seconds: waits.append(seconds))
+    held = Held()
+    with closing(lake.keep(BY_WHO, seconds=0.0, pauses=held)) as kept:
+        assert one(kept, lake).state == "building"  # it begins
+        assert one(kept, lake).state == "building"  # it is not done
+        held.over.set()
+        until(lambda: one(kept, lake).at_cut > 0, PATIENT, "it does not catch up")
+
+    assert waits == [0.0]
+
+
+class Held:
+    """Knows of no table that is paused, but answers only when the wait is over."""
+
+    def __init__(self) -> None:
+        self.over = Event()
+
+    def is_asked(self, table: TableId) -> bool:
+        assert self.over.wait(PATIENT), table
+        return False
+
+    def done(self, table: TableId) -> None: ...
 
 
 def test_a_commit_that_no_cut_names_is_not_shown(lake: SmallLake) -> None:

@@ -10,10 +10,12 @@ import pyarrow as pa
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.folder import read_definition
 from cdc.derive.engine.calculator import Calculator, calculator
+from cdc.derive.engine.net import keep_net
 from cdc.derive.scope.of_definition import definition_scope
 from cdc.derive.scope.scope import Scope, Whole
-from cdc.derive.step.changes import Changes
+from cdc.derive.step.changes import STORED_SCHEMA, Changes, net_rows
 from cdc.derive.step.difference import GONE, difference, typed
+from cdc.derive.step.known_changes import Known
 from cdc.derive.step.scoped import Kept, recalculate
 from cdc.lake.changed.changed_rows import ChangedRows
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
@@ -63,7 +65,7 @@ class KeptRows:
                 match=lambda: None,
                 most_keys=1_000_000,
             )
-            changes = _changes(self.world, world)
+            changes = _changes(database, self.world, world)
             found = recalculate(database, self.definition, self.scope, changes, kept)
         self._apply(found.difference.changes, world)
         assert found.difference.rows == len(self.stored)
@@ -108,16 +110,19 @@ def _load(database: Calculator, world: World) -> None:
         database.load(table, _table(world, table, schema))
 
 
-def _changes(before: World, now: World) -> Changes:
+def _changes(database: Calculator, before: World, now: World) -> Changes:
     """Give all rows as removed and added: most of them have not changed."""
+    rows = {
+        table: ChangedRows(removed=_table(before, table, schema), added=_table(now, table, schema))
+        for table, schema in SCHEMAS.items()
+        if before[table] is not now[table]
+    }
+    database.run(f"CREATE SCHEMA {STORED_SCHEMA}")
+    for table, one in rows.items():
+        keep_net(database, one, *net_rows(table))
     return Changes(
-        rows={
-            table: ChangedRows(
-                removed=_table(before, table, schema), added=_table(now, table, schema)
-            )
-            for table, schema in SCHEMAS.items()
-            if before[table] is not now[table]
-        }
+        rows={table: Known(0, 1, one) for table, one in rows.items()},
+        columns={table: schema.names for table, schema in SCHEMAS.items()},
     )
 
 
