@@ -1,7 +1,7 @@
 """What operators are told of late rows."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -20,7 +20,7 @@ DID = [
     Did(NOW, [(None, (2, 5, at("11:45")))]),
 ]
 WATERMARK = "1970-01-01 12:00:00+00:00"
-Publish = Callable[[str], LedgerRow]
+Publish = Callable[..., LedgerRow]
 
 
 @pytest.fixture
@@ -30,14 +30,14 @@ def asked(tmp_path: Path) -> Asked:
 
 @pytest.fixture
 def publish(asked: Asked) -> Publish:
-    """Publishes two cuts of a table with this policy; returns the second."""
+    """Publishes two cuts of a table with this policy, or more; returns the last."""
 
-    def published(policy: str) -> LedgerRow:
-        changing = Changing(asked.folder, DID)
+    def published(policy: str, more: Sequence[Did] = ()) -> LedgerRow:
+        changing = Changing(asked.folder, [*DID, *more])
         text = hours(more=f", policy: {policy}")
         asked.define(seen=text)
         with closing(changing.keep(text)) as kept:
-            rows = [changing.publish(kept, upto) for upto in (1, 2)]
+            rows = [changing.publish(kept, upto) for upto in range(1, 3 + len(more))]
         for row in rows:
             Ledger(f"{asked.folder}/lake/_wal2lake/ledger").append(row)
         return rows[-1]
@@ -54,6 +54,17 @@ def test_the_counts_are_listed(asked: Asked, publish: Publish) -> None:
     assert (rows["lateness"], seen["lateness"]) == (None, told)
     said = f"watermark {WATERMARK}, 1 late, 1 future, 1 without time"
     assert str(lateness_at(row)["marts.seen"]) == said
+
+
+def test_an_older_cut_has_its_own_watermark(asked: Asked, publish: Publish) -> None:
+    publish("keep", [Did(NOW + 60, [(None, (5, 1, NOW + 60))])])
+    first, *_ = Ledger(f"{asked.folder}/lake/_wal2lake/ledger").rows()
+
+    told = lateness_at(first)["marts.seen"]
+    assert (told.watermark, told.late) == (WATERMARK, 0)
+    assert asked.json("verify", "--at", "1")["equal"] is True
+    finals = asked.json("preview", "marts.seen", "--at", "1")["rows"]
+    assert [row["_final"] for row in finals] == [False, False]
 
 
 def test_late_rows_are_shown(asked: Asked, publish: Publish) -> None:
