@@ -119,8 +119,8 @@ DERIVED_LATE: Final = (
     _of(
         "a row that waits is final at its own time",
         "late/rule",
-        "isinstance(self.window, Bound) or self.window.form",
-        "not isinstance(self.window, Bound) and self.window.form",
+        "return 0 if self.shows_end else self.window.length",
+        "return 0",
         _HAZARD,
     ),
     _of(
@@ -138,10 +138,17 @@ DERIVED_LATE: Final = (
         _IN_TIME,
     ),
     _of(
-        "a version came when the one before it went",
+        "a row came with its first late event",
         "late/versions",
-        "lag(CASE WHEN {EFFECT} = {_LEFT_OUT} THEN",
-        "lag(CASE WHEN TRUE THEN",
-        (f"{_WAITS}::test_one_seven_and_thirty_cuts_are_the_same",),
+        "max({_MARK})",
+        "min({_MARK})",
+        _IN_TIME,
+    ),
+    _of(
+        "what went had always been there",
+        "late/versions",
+        "lag({_MARK})",
+        "lag(NULL::TIMESTAMPTZ)",
+        (f"{_WAITS}::test_a_payment_that_came_too_late_and_went_was_never_there",),
     ),
 )

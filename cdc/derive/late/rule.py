@@ -69,6 +69,6 @@ class LateRule:
 
         A session can grow by a row that is not late as long as its gap lies behind the watermark.
         """
-        if isinstance(self.window, Bound) or self.window.form == "sessions":
+        if isinstance(self.window, EventWindow) and self.window.form == "sessions":
             return self.window.length
         return 0 if self.shows_end else self.window.length

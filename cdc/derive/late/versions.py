@@ -17,29 +17,25 @@ SINCE: Final = "_cdc_since"
 UNTIL: Final = "_cdc_until"
 """A version is there for the bounds behind the first watermark, up to and including the second."""
 _MARK: Final = "_watermark"
-_CAME, _LAST = "_cdc_came", "_cdc_last"
-_LEFT_OUT, _KEPT = postgres_string(Effect.LEFT_OUT), postgres_string(Effect.KEPT)
+_CAME: Final = "_cdc_came"
 
 
 def versions(table: str, noted: str, columns: Sequence[str], key: Sequence[str]) -> str:
     """Return the query for the versions of a table's rows, by its late rows; in DuckDB's words.
 
-    A late row that was there before its event is a version that went then. One that its event made
-    is the next that went, or is there still.
+    A late row that was there before its event is a version that went then. It and the row that is
+    there came with the late event before, or after it and in time: then all its bounds are later.
     """
     keys = ", ".join(map(postgres_name, key))
-    order = f"PARTITION BY {keys} ORDER BY {OFFSET}, {EFFECT} = {_LEFT_OUT}"
-    before = f"lag(CASE WHEN {EFFECT} = {_LEFT_OUT} THEN {_MARK} END) OVER ({order}) AS {_CAME}"
-    is_last = f"lead(TRUE) OVER ({order}) IS NULL AS {_LAST}"
-    late = f"SELECT *, {before}, {is_last} FROM {noted}"  # noqa: S608 - our names
-    newest = (
-        f"SELECT {keys}, {_MARK} AS {_CAME} FROM ({late}) WHERE {_LAST} AND {EFFECT} = {_LEFT_OUT}"  # noqa: S608
-    )
+    order = f"{OFFSET}, {EFFECT} = {postgres_string(Effect.LEFT_OUT)}"
+    before = f"lag({_MARK}) OVER (PARTITION BY {keys} ORDER BY {order}) AS {_CAME}"
+    newest = f"SELECT {keys}, max({_MARK}) AS {_CAME} FROM {noted} GROUP BY {keys}"  # noqa: S608
     return (
-        f"SELECT {_listed('t', columns)}, {_since('n')}, {_until()} "  # noqa: S608
-        f"FROM {table} AS t LEFT JOIN ({newest}) AS n USING ({keys}) UNION ALL "
+        f"SELECT {_listed('t', columns)}, {_since('t')}, {_until()} "  # noqa: S608 - our names
+        f"FROM (SELECT * FROM {table} LEFT JOIN ({newest}) USING ({keys})) AS t UNION ALL "
         f"SELECT {_listed('g', columns)}, {_since('g')}, g.{_MARK} "
-        f"FROM ({late}) AS g WHERE g.{EFFECT} = {_KEPT}"
+        f"FROM (SELECT *, {before} FROM {noted}) AS g "
+        f"WHERE g.{EFFECT} = {postgres_string(Effect.KEPT)}"
     )
 
 

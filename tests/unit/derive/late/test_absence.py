@@ -114,7 +114,7 @@ def test_an_order_that_waits_has_each_payment_that_is_not_too_late(
 ) -> None:
     """Behind the watermark, but before it has passed the bound: it counts, and then is final."""
     taken_back = Did(NOW, [(MINE, None)])
-    moved = Did(NOW, [((8, 1, at("10:09")), (8, 1, at("10:30")))])
+    moved = Did(NOW, [((8, 1, at("10:09")), (8, 1, at("10:08")))])
     did = [
         ORDER,
         others("10:12"),
@@ -133,7 +133,16 @@ def test_an_order_that_waits_has_each_payment_that_is_not_too_late(
         (7, "d", "kept"),
         (8, "c", "left out"),
         (8, "u", "kept"),
+        (8, "u", "left out"),
     ]
+
+
+def test_a_payment_that_came_too_late_and_went_was_never_there(tmp_path: Path) -> None:
+    did = [ORDER, others("10:15"), paid(MINE), Did(NOW, [(MINE, None)])]
+
+    found = in_cuts(tmp_path, waiting(policy="aside", emit="final"), did, 4)
+
+    assert [seen for seen, _ in found] == [[], [unpaid()], [unpaid()], [unpaid()]]
 
 
 def test_an_order_that_comes_late_is_final_at_once(tmp_path: Path) -> None:
