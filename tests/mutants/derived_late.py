@@ -10,6 +10,10 @@ _CHANGED: Final = (f"{_LATE}/test_late_tables.py::test_rows_of_final_windows_cha
 _NOTED: Final = (f"{_LATE}/test_late_tables.py::test_a_late_row_is_put_aside",)
 _BY_SCOPE: Final = (f"{_LATE}/test_late_steps.py::test_a_window_becomes_final_by_its_scope",)
 _COMPARED: Final = (f"{_LATE}/test_late_steps.py::test_a_rebuild_that_finds_other_late_rows_stops",)
+_WAITS: Final = f"{_LATE}/test_absence.py"
+_HAZARD: Final = (f"{_WAITS}::test_an_unpaid_order_appears_when_no_payment_can_come_in_time",)
+_SET_ASIDE: Final = (f"{_WAITS}::test_a_payment_that_is_late_is_put_aside",)
+_IN_TIME: Final = (f"{_WAITS}::test_an_order_that_waits_has_each_payment_that_is_not_too_late",)
 _LOGGED: Final = ("tests/unit/derive/late_rows/test_captured_log.py",)
 
 
@@ -86,9 +90,9 @@ DERIVED_LATE: Final = (
     ),
     _of(
         "rows stay open that no change of an input reaches",
-        "step/scoped",
-        'if kept.closing else ""',
-        'if kept.closing is None else ""',
+        "step/judged",
+        "    if not late.emits_final:\n        return",
+        '    if not late.emits_final:\n        return "" and',
         _BY_SCOPE,
     ),
     _of(
@@ -104,5 +108,47 @@ DERIVED_LATE: Final = (
         "if rule.idle is not None:",
         "if False:",
         _LOGGED,
+    ),
+    _of(
+        "rows that waited are not looked for",
+        "step/judged",
+        'return f"{waiting} WHERE',
+        'return "" and f"{waiting} WHERE',
+        _HAZARD,
+    ),
+    _of(
+        "a row that waits is final at its own time",
+        "late/rule",
+        "return 0 if self.shows_end else self.window.length",
+        "return 0",
+        _HAZARD,
+    ),
+    _of(
+        "what comes when its bound is reached is in time",
+        "definition/late_versions",
+        "came = exp.LT(",
+        "came = exp.LTE(",
+        _SET_ASIDE,
+    ),
+    _of(
+        "what goes when its bound is reached is gone",
+        "definition/late_versions",
+        "went = exp.GTE(",
+        "went = exp.GT(",
+        _IN_TIME,
+    ),
+    _of(
+        "a row came with its first late event",
+        "late/versions",
+        "max({_MARK})",
+        "min({_MARK})",
+        _IN_TIME,
+    ),
+    _of(
+        "what went had always been there",
+        "late/versions",
+        "lag({_MARK})",
+        "lag(NULL::TIMESTAMPTZ)",
+        (f"{_WAITS}::test_a_payment_that_came_too_late_and_went_was_never_there",),
     ),
 )

@@ -10,6 +10,7 @@ from sqlglot import exp
 from cdc.derive.as_of.choosing import Declared, Histories, UnkeptError
 from cdc.derive.as_of.rewriting import Rewriting
 from cdc.derive.definition.definition import Definition
+from cdc.derive.late.rule import Bound
 from cdc.derive.sql import printing
 from cdc.derive.sql.nodes import AS_OF
 from cdc.derive.sql.problem import Place, Problem
@@ -84,3 +85,6 @@ def _refuse_aside(definition: Definition, written: Rewriting) -> None:
         place = dict(zip(definition.inputs, definition.places, strict=True))[late.table]
         what = f"late: policy: aside takes the rows of {late.table}, and AS OF _commit its history"
         raise UnkeptError(place, what, "write AS OF a column with the time, or policy: keep")
+    if late is not None and late.policy == "aside" and isinstance(late.window, Bound):
+        what = f"late: policy: aside of {late.table}, which is joined, is refused beside AS OF"
+        raise UnkeptError(definition.places[-1], what, "derive one over the other, or policy: keep")

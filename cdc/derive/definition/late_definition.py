@@ -1,14 +1,16 @@
 """Add to a definition what its front matter says of late rows."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from hashlib import sha256
 
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.file_names import late_of
 from cdc.derive.definition.front_matter import FrontMatter, key_place
 from cdc.derive.definition.late_matter import LateQuery
-from cdc.derive.late.rule import FINAL, LateRule
+from cdc.derive.definition.late_versions import of_versions
+from cdc.derive.late.rule import FINAL, Bound, LateRule
+from cdc.derive.sql import printing
 from cdc.derive.sql.problem import Place, Problem
 
 LATE_QUERY = 'SELECT * FROM "_cdc_late"."rows"'
@@ -30,12 +32,16 @@ def with_late(
         ]
     place = key_place(text, "late")
     rows = _rows(definition, rule, place)
+    if isinstance(rule.window, Bound) and rule.policy == "aside":
+        read = of_versions(definition.query, front.late.column)
+        definition = replace(definition, duckdb=printing.duckdb(read))
     return [rows, _judged(definition, rule, place, rows)], []
 
 
 def _judged(definition: Definition, rule: LateRule, place: Place, rows: Definition) -> Definition:
     added = () if rule.emits_final else (FINAL,)
-    facts = json.dumps([definition.hash, rows.hash, rule.emits_final, rule.shown])
+    waits = [rule.rest] if isinstance(rule.window, Bound) else []
+    facts = json.dumps([definition.hash, rows.hash, rule.emits_final, rule.shown, *waits])
     return replace(
         definition,
         inputs=(*definition.inputs, rule.rows),
@@ -48,7 +54,7 @@ def _judged(definition: Definition, rule: LateRule, place: Place, rows: Definiti
 
 def _rows(definition: Definition, rule: LateRule, place: Place) -> Definition:
     """Return the definition of the late rows: it follows from the rule, whatever the query is."""
-    facts = [str(rule.table), rule.allowed, rule.idle, rule.policy, asdict(rule.window)]
+    facts = [str(rule.table), rule.allowed, rule.idle, rule.policy, rule.judged_by]
     return replace(
         definition,
         table=rule.rows,

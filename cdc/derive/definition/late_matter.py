@@ -8,7 +8,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from sqlglot import exp
 
 from cdc.derive.definition.durations import is_duration, microseconds
-from cdc.derive.late.rule import FINAL, LateRule, Policy
+from cdc.derive.definition.late_bound import (
+    WITHOUT_WINDOW,
+    joined_tables,
+    refusal,
+    shown_since,
+    upper_bounds,
+)
+from cdc.derive.late.rule import FINAL, Bound, LateRule, Policy
 from cdc.derive.sql.event_window import ARGUMENT, EventWindow
 from cdc.tables import TableId
 
@@ -42,6 +49,8 @@ class LateQuery:
     def rule(self) -> tuple[LateRule | None, list[Complaint]]:
         """Return the rule, or what is wrong."""
         chosen = [table for table in _windows(self.query) if _is_named(table, self.late.column)]
+        if not chosen and (joined := joined_tables(self.query, self.late.column)):
+            return self._bounded(joined)
         if len(chosen) != 1:
             return None, [self._not_one(chosen)]
         (table,) = chosen
@@ -51,17 +60,41 @@ class LateQuery:
         if wrong:
             return None, wrong
         shown = shown or {}
+        last = shown.get(_END) or shown[_START]
+        return self._rule_of(table, window, last, shows_end=_END in shown), []
+
+    def _bounded(self, joined: Sequence[exp.Table]) -> tuple[LateRule | None, list[Complaint]]:
+        """Return the rule for a table that rows wait for, or what is wrong."""
+        table, *more = joined
+        name = self.late.column.rpartition(".")[-1]
+        if more:
+            listed = ", ".join(f"{one.alias_or_name}.{name}" for one in joined)
+            what = f"late: the query has {len(joined)} tables with {self.late.column}"
+            return None, [(COLUMN, what, f"name one: {listed}")]
+        waited = upper_bounds(table, name)
+        if refused := refusal(self.query, table, waited):
+            return None, [(COLUMN, *refused)]
+        since = waited[0].since
+        shown = shown_since(self.query, since)
+        wrong = list(self._wrong_bounded(table, since, shown))
+        if wrong or shown is None:
+            return None, wrong
+        return self._rule_of(table, waited[0].bound, shown), []
+
+    def _rule_of(
+        self, table: exp.Table, window: EventWindow | Bound, shown: str, *, shows_end: bool = False
+    ) -> LateRule:
         return LateRule(
             table=TableId(table.db, table.name),
             window=window,
-            shown=shown.get(_END) or shown[_START],
-            shows_end=_END in shown,
+            shown=shown,
+            shows_end=shows_end,
             allowed=microseconds(self.late.allowed),
             rows=self.rows,
             idle=None if self.late.idle is None else microseconds(self.late.idle),
             policy=self.late.policy,
             emits_final=self.emit == "final",
-        ), []
+        )
 
     def _not_one(self, chosen: Sequence[exp.Table]) -> Complaint:
         column = self.late.column
@@ -70,7 +103,7 @@ class LateQuery:
             what = f"late: the query has {len(chosen)} windows by {column}"
             return COLUMN, what, f"keep one, or name it: {', '.join(times)}"
         what = f"late: no window of the query is by {column}"
-        remedy = f"choose one of {', '.join(times)}" if times else "use tumble, hop or sessions"
+        remedy = f"choose one of {', '.join(times)}" if times else WITHOUT_WINDOW
         return COLUMN, what, remedy
 
     def _shown(self, table: exp.Table) -> dict[str, str] | None:
@@ -94,18 +127,34 @@ class LateQuery:
         elif not (shown.keys() & ({_END} if sessions else {_START, _END})):
             remedy = f"add {table.alias_or_name}.{_END} to the SELECT"
             yield COLUMN, "late: the result does not have the end of its window", remedy
-        if FINAL in {one.alias_or_name for one in self.query.selects}:
-            yield ("late",), f"late adds a column {FINAL}, which the query has", "rename that one"
+        yield from self._wrong_names()
         if self.late.policy == "aside":
             yield from self._wrong_aside(table, window)
         elif self.emit == "final":
             what = "emit: final needs policy: aside: a late row would change a final window"
             yield ("emit",), what, "write policy: aside in late"
 
+    def _wrong_bounded(
+        self, table: exp.Table, since: exp.Column, shown: str | None
+    ) -> Iterator[Complaint]:
+        if shown is None:
+            what = "late: the result does not have the time from which its rows wait"
+            yield COLUMN, what, f"add {since.table}.{since.name} to the SELECT"
+        yield from self._wrong_names()
+        if self.late.policy == "aside":
+            yield from self._wrong_twice(table)
+
+    def _wrong_names(self) -> Iterator[Complaint]:
+        if FINAL in {one.alias_or_name for one in self.query.selects}:
+            yield ("late",), f"late adds a column {FINAL}, which the query has", "rename that one"
+
     def _wrong_aside(self, table: exp.Table, window: EventWindow) -> Iterator[Complaint]:
         if window.form != "tumble":
             what = f"late: policy: aside takes tumble, and not {window.form}"
             yield ("late", "policy"), what, "write policy: keep, which counts late rows"
+        yield from self._wrong_twice(table)
+
+    def _wrong_twice(self, table: exp.Table) -> Iterator[Complaint]:
         uses = [one for one in self.query.find_all(exp.Table) if _id(one) == _id(table)]
         if len(uses) > 1:
             what = f"late: policy: aside needs {table.db}.{table.name} once in the query"

@@ -78,7 +78,7 @@ def find(
     if definition.pattern is not None:
         find_matches(calculator, table, definition.pattern, ties)
     if definition.late_rows is not None:
-        declare_late_rows(calculator, table)
+        declare_late_rows(calculator, definition.late_rows)
     if definition.fold is not None:
         find_states(calculator, table, definition.fold, ties)
 

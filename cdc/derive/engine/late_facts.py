@@ -6,7 +6,9 @@ import pyarrow as pa
 
 from cdc.derive.engine.calculator import Calculator, named
 from cdc.derive.late.late_rows import EFFECT, OFFSET, START
-from cdc.tables import TableId
+from cdc.derive.late.rule import Bound, LateRule
+from cdc.derive.late.watermark import refuse_no_moment
+from cdc.errors import ErrorKind
 
 _TIME: Final = pa.timestamp("us", "UTC")
 FACTS: Final = pa.schema(
@@ -23,10 +25,16 @@ FACTS: Final = pa.schema(
 )
 
 
-def declare_late_rows(database: Calculator, table: TableId) -> None:
-    """Create what the query of late rows of a loaded table reads, without rows."""
+def declare_late_rows(database: Calculator, rule: LateRule) -> None:
+    """Create what the query of late rows of a loaded table reads, without rows.
+
+    Raises CONFIG if rows wait for it by a column that is no moment.
+    """
+    if isinstance(rule.window, Bound):
+        types = dict(database.types(f"SELECT * FROM {named(rule.table)}"))  # noqa: S608
+        refuse_no_moment(rule, types.get(rule.window.time), ErrorKind.CONFIG)
     database.run('CREATE SCHEMA IF NOT EXISTS "_cdc_late"')
     database.keep('"_cdc_late"."facts"', FACTS.empty_table())
-    columns = f'SELECT * FROM {named(table)}, "_cdc_late"."facts" LIMIT 0'  # noqa: S608 - our names
+    columns = f'SELECT * FROM {named(rule.table)}, "_cdc_late"."facts" LIMIT 0'  # noqa: S608 - our names
     database.run(f'CREATE OR REPLACE TABLE "_cdc_late"."rows" AS {columns}')
     database.run('DROP TABLE "_cdc_late"."facts"')

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from cdc.derive.late.rule import LateRule
+from cdc.derive.late.rule import Bound, LateRule
 from cdc.derive.late.watermark import Event, Row, Transaction, Watermark
 
 EFFECT: Final = "_effect"
@@ -44,7 +44,8 @@ class Judge:
     """Judges transactions in the order of the log; ``state`` is what it has seen so far.
 
     With ``policy: aside`` a window is as it was when it became final. So the first late event of a
-    key in a window decides, and ``frozen`` has all those places.
+    key in a window decides, and ``frozen`` has all those places. With a bound, which rows had
+    waited long enough is another matter for each: all events of late rows are noted.
     """
 
     rule: LateRule
@@ -73,7 +74,8 @@ class Judge:
                 yield row, Effect.LEFT_OUT
             elif place not in self.frozen:
                 yield row, Effect.KEPT
-            self.frozen.add(place)
+            if not isinstance(self.rule.window, Bound):
+                self.frozen.add(place)
 
     def _late(
         self, row: Row, effect: Effect, event: Event, transaction: Transaction, closed: int

@@ -1,7 +1,8 @@
-"""Define when a row of a window's input is late, and when a window is final."""
+"""Define when a row of an input is late, and when a row of the result is final."""
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
 
 from cdc.derive.sql.event_window import EventWindow
 from cdc.tables import TableId
@@ -14,24 +15,40 @@ FUTURE: Final = 300_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """What a LEFT JOIN says of time: a row belongs to another up to ``length`` after its time."""
+
+    time: str  # the column of the table whose rows may be late
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LateRule:
     """The rule of one derived table; times and durations are in microseconds, since 1970 in UTC."""
 
     table: TableId  # the captured table whose rows may be late
-    window: EventWindow  # that its rows are in; ``time`` is the column that decides
-    shown: str  # the output column that has the window's end, or its start
+    window: EventWindow | Bound  # that its rows are in; ``time`` is the column that decides
+    shown: str  # the output column that has the window's end, its start, or the waiting row's time
     shows_end: bool
     allowed: int
     rows: TableId  # the derived table of its late rows, whose commits have the watermark
     idle: int | None = None  # how long the table may rest before its windows close without rows
     policy: Policy = "keep"
-    emits_final: bool = False  # windows that are not final are left out
+    emits_final: bool = False  # rows that are not final are left out
+
+    @property
+    def judged_by(self) -> Mapping[str, Any]:
+        """What decides which rows are late, beside the watermark: of a bound not its length."""
+        return {"time": self.window.time} if isinstance(self.window, Bound) else asdict(self.window)
 
     def last_end(self, time: int) -> int:
         """Return the end of the last window that a row of this time falls into.
 
         A session is the one that the row would be by itself: which others it joins depends on them.
+        With a bound it is the row's own time: the other row may have waited no longer than that.
         """
+        if isinstance(self.window, Bound):
+            return time
         if self.window.form == "sessions":
             return time + self.window.length
         since = (time - self.window.origin) // self.window.slide * self.window.slide
@@ -39,7 +56,8 @@ class LateRule:
 
     def start(self, time: int) -> int:
         """Return the start of the window that ``last_end`` ends."""
-        return self.last_end(time) - self.window.length
+        end = self.last_end(time)
+        return end if isinstance(self.window, Bound) else end - self.window.length
 
     def is_late(self, time: int, watermark: int | None) -> bool:
         """Return whether all windows of a row had ended when this was the watermark."""
@@ -51,6 +69,6 @@ class LateRule:
 
         A session can grow by a row that is not late as long as its gap lies behind the watermark.
         """
-        if self.window.form == "sessions":
+        if isinstance(self.window, EventWindow) and self.window.form == "sessions":
             return self.window.length
         return 0 if self.shows_end else self.window.length

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cdc.derive.late.rule import FUTURE, LateRule
+from cdc.errors import CdcError, ErrorKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,16 @@ def is_late(event: Event, watermark: int | None, rule: LateRule) -> bool:
         row is not None and row.time is not None and rule.is_late(row.time, watermark)
         for row in sides
     )
+
+
+def refuse_no_moment(rule: LateRule, kind: str | None, error: ErrorKind) -> None:
+    """Raise the error if the type of the column that decides is known, and is no moment."""
+    if kind is not None and not kind.upper().startswith("TIMESTAMP"):
+        raise CdcError(
+            error,
+            f"late: {rule.table}.{rule.window.time} is {kind}, which is no moment",
+            remedy="name a column of type timestamp or timestamptz",
+        )
 
 
 def _latest(*times: int | None) -> int | None:

@@ -18,7 +18,7 @@ from cdc.derive.engine.inputs import row_count
 from cdc.derive.engine.inputs import rows as rows_of
 from cdc.derive.late.facts import LateState, state_of
 from cdc.derive.late.late_rows import EFFECT, OFFSET, START, Judge, Place
-from cdc.derive.late.rule import LateRule
+from cdc.derive.late.rule import Bound, LateRule
 from cdc.derive.late_rows.input_log import LogSlice
 from cdc.derive.late_rows.input_log import Place as LogPlace
 from cdc.derive.late_rows.rows_commit import add_rows
@@ -89,7 +89,7 @@ class LateBringing:
 
     def _frozen(self, table: DeltaTable) -> set[Place]:
         """Return the keys that have a row or none in a final window, whatever the source has."""
-        if self.rule.policy != "aside":
+        if self.rule.policy != "aside" or isinstance(self.rule.window, Bound):
             return set()
         rows = _read(table, [*self.key, START])
         return set(zip(*map(plain_values, rows.columns), strict=True))

@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from cdc.apply.local.arrow import arrow_type
 from cdc.derive.engine.inputs import Input
-from cdc.derive.late.rule import LateRule
-from cdc.derive.late.watermark import Transaction
+from cdc.derive.late.rule import Bound, LateRule
+from cdc.derive.late.watermark import Transaction, refuse_no_moment
 from cdc.derive.late_rows.images import Images
 from cdc.derive.late_rows.input_events import InputEvents, microseconds
 from cdc.derive.late_rows.input_log import LogSlice
@@ -53,6 +53,9 @@ class _Reading:
         schema = None if entry is None else read_schema(entry.path, rule.table, entry.version)
         if entry is None or schema is None:
             raise CdcError(ErrorKind.TABLE_STOPPED, f"the cut has no rows of {rule.table}")
+        if isinstance(rule.window, Bound):
+            types = {one.name: one.type for one in schema.columns}
+            refuse_no_moment(rule, types.get(rule.window.time), ErrorKind.TABLE_STOPPED)
         upto = place_at(row, entry)
         place, at = self._begin(after, entry, upto)
         self._refuse_gap(rule, place, upto)

@@ -35,10 +35,7 @@ def _of_query(
     late = definition.late
     if late is not None and late.policy == "aside":
         return Whole("its late rows are put aside")
-    scope = scope_of(definition.query, definition.key, dict(columns))
-    if late is None or isinstance(scope, Whole) or late.shown in scope.columns:
-        return scope
-    return Whole(f"its windows become final, and {late.shown} is not in its scope key")
+    return scope_of(definition.query, definition.key, dict(columns))
 
 
 def _of_rows(definition: Definition, partition: Sequence[str]) -> Scope | Whole:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from deltalake import DeltaTable
 
+from cdc.lake.table.commit_info import commit_info
 from cdc.lake.table.positions import MARK
 from cdc.tables import TableId
 
@@ -95,4 +96,4 @@ def facts_of(commit: Mapping[str, Any]) -> dict[str, Any]:
 
 def mark_facts(table: DeltaTable) -> dict[str, Any]:
     """Return what the mark at the table's version says; nothing if it is somebody else's commit."""
-    return facts_of(table.history(1)[0])
+    return facts_of(commit_info(table))

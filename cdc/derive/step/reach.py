@@ -36,7 +36,7 @@ def find_dirty(
 ) -> int:
     """Create the table DIRTY and return how many values it has; ``keys`` are the key's columns.
 
-    Those of ``closing``, stored rows and a condition, are among them.
+    Those of ``closing``, rows and a condition, are among them.
     """
     listed = ", ".join(f"CAST(NULL AS {one.type}) AS {column(n)}" for n, one in enumerate(keys))
     database.run(f"CREATE TABLE {SCHEMA}.found AS SELECT {listed} LIMIT 0")

@@ -31,7 +31,7 @@ class Kept:
     asked: Callable[[str], str] = str
     """Returns a query of the definition with what its watermark adds."""
     closing: str = ""
-    """The condition for stored rows that change though no input does; empty if none do."""
+    """What to select from for the rows that change though no input does; empty if none do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +57,7 @@ def recalculate(
     changed = keep_changes(database, changes)
     types = {output.name: output for output in kept.outputs}
     columns = [types[name] for name in scope.columns]
-    closing = f"{kept.stored} WHERE {kept.closing}" if kept.closing else ""
-    keys = find_dirty(database, scope, columns, changed, closing)
+    keys = find_dirty(database, scope, columns, changed, kept.closing)
     if keys > kept.most_keys:
         kept.match()
         query, key = kept.asked(definition.duckdb), definition.key
@@ -80,8 +79,9 @@ def recalculate(
 
 def stored_columns(definition: Definition, scope: Scope) -> tuple[str, ...]:
     """Return the columns of the stored rows that a step compares."""
-    final = [FINAL] if definition.late is not None else []
-    return tuple(dict.fromkeys([ROW_HASH, COPY, *scope.columns, *definition.key, *final]))
+    late = definition.late
+    waiting = [] if late is None or late.emits_final else [late.shown, FINAL]
+    return tuple(dict.fromkeys([ROW_HASH, COPY, *scope.columns, *definition.key, *waiting]))
 
 
 def _leave_dirty(database: Calculator, scope: Scope, table: TableId) -> None:

@@ -26,13 +26,11 @@ from cdc.derive.engine.inputs import (
     rows,
 )
 from cdc.derive.engine.output_types import Output
-from cdc.derive.late.rule import FINAL
-from cdc.derive.late.shown import is_final
 from cdc.derive.scope.of_definition import definition_scope
 from cdc.derive.scope.scope import Scope, Whole
 from cdc.derive.step.changes import Changes, changes_since
 from cdc.derive.step.difference import Difference, difference, handles
-from cdc.derive.step.judged import query_at, watermark_at
+from cdc.derive.step.judged import closing, query_at
 from cdc.derive.step.limits import Cost, Limits
 from cdc.derive.step.mark import Mark, Origin, origin
 from cdc.derive.step.resident import ResidentTables, TableAt, stored_rows
@@ -40,7 +38,6 @@ from cdc.derive.step.scoped import Kept, recalculate, stored_columns
 from cdc.derive.step.whole_query import WholeQuery, load_whole, refuse_large
 from cdc.derive.step.writer import TableWriter, UnwritableError
 from cdc.errors import CdcError, ErrorKind
-from cdc.events.values.sql_text import postgres_name
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.lake.table.positions import open_table
 from cdc.tables import TableId
@@ -119,10 +116,11 @@ class Bringing:
             return self._whole(table, scope.reason)
         if now.ids != self._ids:
             return self._whole(table, "an input was made anew, or has another key")
-        changes = self._changes({**self._at(now.inputs), **(since or {})})
+        before = {**self._at(now.inputs), **(since or {})}
+        changes = self._changes(before)
         if not isinstance(changes, Changes):
             return self._whole(table, changes)
-        step = self._scoped(scope, table, now, changes)
+        step = self._scoped(scope, table, now, changes, before)
         return step or self._whole(table, "a step by its scope failed")
 
     def _at(self, versions: Mapping[TableId, int]) -> dict[TableId, Input]:
@@ -134,7 +132,12 @@ class Bringing:
         return changes_since(since, read, self._opened, self._needed, known=known, share=share)
 
     def _scoped(
-        self, scope: Scope, table: DeltaTable, now: Origin, changes: Changes
+        self,
+        scope: Scope,
+        table: DeltaTable,
+        now: Origin,
+        changes: Changes,
+        before: Mapping[TableId, Input],
     ) -> Step | None:
         """Do the step by its scope; None if it fails, which the whole query decides then."""
         if not changes.count and self.definition.late is None:
@@ -153,7 +156,7 @@ class Bringing:
                     match=partial(match, database, self._opened, self.definition),
                     most_keys=max(_FEW_KEYS, int(self.limits.share * row_count(table))),
                     asked=partial(query_at, self.definition, self._opened),
-                    closing=self._closing(),
+                    closing=closing(self.definition, self._opened, before),
                 )
                 found = recalculate(database, self.definition, scope, changes, kept)
         except CdcError as error:
@@ -173,15 +176,6 @@ class Bringing:
             columns = tuple(self._needed[table])
             if self.definition.reads(table):
                 yield TableAt(table=table, at=one, opened=self._opened[table], columns=columns)
-
-    def _closing(self) -> str:
-        """Return the condition for stored rows that the watermark makes final now."""
-        late = self.definition.late
-        if late is None:
-            return ""
-        time = f"EPOCH_US({postgres_name(late.shown)})"
-        final = is_final(late, time, watermark_at(self.definition, self._opened))
-        return f"NOT {postgres_name(FINAL)} AND {final}"
 
     def _cross_check(self, table: DeltaTable, scoped: Difference) -> None:
         """Raise TABLE_STOPPED if it is this cut's turn and the whole query gives other rows."""

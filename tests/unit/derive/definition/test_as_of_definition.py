@@ -142,6 +142,21 @@ def test_windows_and_late_rows_beside_it(tmp_path: Path) -> None:
     )
 
 
+def test_rows_wait_beside_tables_as_they_were_only_if_late_rows_are_kept(tmp_path: Path) -> None:
+    late = "/* ---\nlate: {column: rates.at, allowed: 1 hour}\n--- */\n"
+    waits = "LEFT JOIN shop.rates AS r ON r.id = o.id AND r.at < o.paid_at + INTERVAL '1 hour'"
+    text = f"{late}{QUERY.replace('o.id, c.tier', 'o.id, o.paid_at, c.tier, r.id AS rate')} {waits}"
+
+    found = definition(tmp_path, text)
+    assert [one.name for one in found.inputs] == ["orders", "customers_past", "rates", "q__late"]
+    aside = problem(tmp_path, text.replace("1 hour}", "1 hour, policy: aside}"))
+    assert (aside.line, aside.message, aside.remedy) == (
+        2,
+        "late: policy: aside of shop.rates, which is joined, is refused beside AS OF",
+        "derive one over the other, or policy: keep",
+    )
+
+
 JOIN = "JOIN shop.customers FOR SYSTEM_TIME AS OF o.paid_at AS c ON c.id = o.customer_id"
 SELECT = "SELECT o.id, c.tier FROM shop.orders AS o\n"
 REFUSED = {

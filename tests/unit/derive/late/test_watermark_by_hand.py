@@ -76,6 +76,7 @@ def is_over(time: int | None, until: int | None, rule: LateRule) -> bool:
     """Return whether every window that has the time ended by then, trying all windows."""
     if time is None or until is None:
         return False
+    assert isinstance(rule.window, EventWindow)
     if rule.window.form == "sessions":
         return time + rule.window.length <= until
     length, slide = rule.window.length, rule.window.slide

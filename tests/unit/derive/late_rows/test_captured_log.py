@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdc.apply.local.arrow import table_of
+from cdc.derive.late.rule import Bound
 from cdc.derive.late.watermark import Event, Transaction
 from cdc.derive.late_rows.captured_log import CapturedLog
 from cdc.derive.late_rows.input_events import microseconds
@@ -255,6 +256,16 @@ def test_commits_of_other_tables_are_there_where_the_table_may_rest(tmp_path: Pa
     assert [len(one.events) for one in idle] == [1, 0, 1, 0]
     assert [one.lsn for one in idle] == sorted(one.lsn for one in idle)
     assert list(log.read(ONES, {}, row).transactions) == [idle[0], idle[2]]
+
+
+def test_a_column_that_is_no_time_stops_a_table_that_waits_for_it(tmp_path: Path) -> None:
+    logged = Logged(tmp_path)
+    logged.source.insert(1, 10, None)
+    row = logged.cut()
+    rule = replace(ONES, window=Bound(time="n", length=5))
+
+    with pytest.raises(CdcError, match=r"late: .*\.n is .*int, which is no moment"):
+        logged.log().read(rule, {}, row)
 
 
 def test_a_transaction_without_its_end_stops_the_table(tmp_path: Path) -> None:
