@@ -280,6 +280,7 @@ FAILS: Final = frozenset(
 ORDERED: Final = (
     "SELECT o, min(t) AS low, max(u) AS high FROM dialect.v GROUP BY o",
     "SELECT id, t < u AS x FROM dialect.v",
+    'SELECT o, min(lower(t COLLATE "C")) AS a, max(rtrim(t)) AS b FROM dialect.v GROUP BY o',
     "SELECT id, t BETWEEN 'A' AND 'a' AS x FROM dialect.v",
     "SELECT id, greatest(t, u) AS x, least(t, 'b') AS y FROM dialect.v",
     "SELECT id, row_number() OVER (ORDER BY t, id) AS x FROM dialect.v",
