@@ -21,7 +21,7 @@ whole heap is collected four times while Spark loads its classes."""
 QUICK: Final = {"spark.driver.extraJavaOptions": f"{_ONE_COMPILER} {_FEW_COLLECTIONS}"}
 """A test's plans are all new ones: most of what the second compiler makes of them is never run
 again, and it takes a quarter of the processor's time. Not where a figure is measured."""
-_INTERPRETED: Final = {
+INTERPRETED: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
@@ -43,7 +43,7 @@ def local_spark(scratch: Path) -> Iterator[SparkSession]:
     for name, value in {**SETTINGS, **LOCAL, **QUICK}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
-    for name, value in _INTERPRETED.items():
+    for name, value in INTERPRETED.items():
         session.conf.set(name, value)
     yield session
     if SparkContext._active_spark_context is session.sparkContext:  # nobody has ended it since

@@ -11,6 +11,7 @@ _WRITTEN: Final = ("tests/unit/derive/keep/test_writer.py",)
 _ASKED: Final = ("tests/unit/client/derived/test_asked.py",)
 _BY_SPARK: Final = ("tests/spark/derive/test_by_spark.py",)
 _LARGE: Final = ("tests/spark/derive/test_large_queries.py",)
+_SAID: Final = ("tests/source/derive/test_dialect.py",)
 _SAID_BY_SPARK: Final = ("tests/spark/derive/test_dialect.py",)
 DERIVED: Final = (
     Mutant(
@@ -130,6 +131,20 @@ DERIVED: Final = (
         file="cdc/derive/spark/printing.py",
         old="return f\"({self.sql(expression, 'this')} * -1)\"",
         new="return f\"(-{self.sql(expression, 'this')})\"",
+        tests=_SAID_BY_SPARK,
+    ),
+    Mutant(
+        name="derived: lower() changes letters outside ASCII",
+        file="cdc/derive/sql/text/printing.py",
+        old="        return self._letters(expression, ascii_uppercase, ascii_lowercase)\n",
+        new="        return f\"LOWER({self.sql(expression.this, 'this')})\"\n",
+        tests=_SAID,
+    ),
+    Mutant(
+        name="derived: Spark takes no characters where all but some are asked for",
+        file="cdc/derive/spark/text_printing.py",
+        old='        return f"LEFT({value}, LENGTH({value}) - {self.sql(count.this)})"\n',
+        new='        return f"LEFT({value}, {self.sql(count)})"\n',
         tests=_SAID_BY_SPARK,
     ),
     Mutant(

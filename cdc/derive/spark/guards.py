@@ -20,6 +20,13 @@ SETTINGS: Final[dict[str, str]] = {
 }
 """What the session needs. It is part of the meaning of a query."""
 
+DAYS: Final[dict[str, str]] = {
+    "DOW": "(EXTRACT(DAYOFWEEK FROM {value}) - 1)",
+    "ISODOW": "EXTRACT(DAYOFWEEK_ISO FROM {value})",
+    "ISOYEAR": "EXTRACT(YEAROFWEEK FROM {value})",
+}
+"""What Spark counts from another day, or calls by another name."""
+
 
 def is_zoneless(node: exp.Expr) -> bool:
     """Return whether the text shows a timestamp without zone."""

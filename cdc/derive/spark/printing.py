@@ -10,7 +10,8 @@ from typing import ClassVar, Final
 
 from sqlglot import exp
 
-from cdc.derive.spark.guards import error, is_filter, is_zoneless, series, when
+from cdc.derive.spark.guards import DAYS, error, is_filter, is_zoneless, series, when
+from cdc.derive.spark.text_printing import SparkTextPrinter
 from cdc.derive.sql.event_window_printing import ROW, Spelling
 from cdc.derive.sql.printing import Printer
 from cdc.events.values.sql_text import postgres_name, spark_string
@@ -28,7 +29,7 @@ _NO_TIME: Final = exp.Cast(this=exp.Null(), to=exp.DataType(this=exp.DType.TIMES
 _MICROSECOND: Final = "INTERVAL '0.000001' SECOND"
 
 
-class _SparkPrinter(Printer):
+class _SparkPrinter(SparkTextPrinter, Printer):
     """Print what Spark answers as DuckDB and Postgres do."""
 
     guards = True
@@ -183,9 +184,9 @@ class _SparkPrinter(Printer):
         return f"({value} - ({cut}))" if self.guards else value
 
     def extract_sql(self, expression: exp.Extract) -> str:
-        if str(expression.this.name).upper() != "EPOCH":
-            return super().extract_sql(expression)
-        value = self.sql(expression, "expression")
+        unit, value = str(expression.this.name).upper(), self.sql(expression, "expression")
+        if unit != "EPOCH":
+            return DAYS.get(unit, "EXTRACT({unit} FROM {value})").format(unit=unit, value=value)
         count = f"CAST(UNIX_MICROS(CAST({value} AS TIMESTAMP)) AS DECIMAL(20, 0))"
         return f"({count} * 0.000001BD)"
 

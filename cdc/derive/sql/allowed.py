@@ -93,10 +93,23 @@ ENTRIES: Final = (
         ("nullif", "nullif(a, b)", ""),
         ("greatest", "greatest(a, b)", "NULL is skipped"),
         ("least", "least(a, b)", "NULL is skipped"),
-        ("length", "length(text)", "in characters"),
-        ("substring", "substring(text, 2, 3)", "constants: the first from 1, the second from 0"),
-        ("trim", "trim(text)", "spaces at both ends, nothing else"),
+        ("length", "length(text)", "in characters; also char_length"),
+        ("substring", "substring(text, 2, 3)", "constants: from 1, and from 0; also substr"),
+        ("left", "left(text, 2), left(text, -2)", "a constant; below 0: but the last ones"),
+        ("right", "right(text, 2), right(text, -2)", "a constant; below 0: but the first ones"),
+        ("strpos", "strpos(text, a), position(a IN text)", "0 if it is not there"),
+        ("starts_with", "starts_with(text, a)", ""),
+        ("split_part", "split_part(text, '/', 2)", "constants: a text, and a number from 1"),
+        ("lower", 'lower(text COLLATE "C")', "the letters of ASCII alone"),
+        ("upper", 'upper(text COLLATE "C")', "the letters of ASCII alone"),
+        ("trim", "trim(text), trim(BOTH '/' FROM text)", "spaces or constants; also btrim"),
+        ("ltrim", "ltrim(text), trim(LEADING '/' FROM text)", "as trim, at the beginning"),
+        ("rtrim", "rtrim(text), trim(TRAILING '/' FROM text)", "as trim, at the end"),
+        ("lpad", "lpad(text, 5, '0')", "constants: a length from 0, and a text or spaces"),
+        ("rpad", "rpad(text, 5, '0')", "constants: a length from 0, and a text or spaces"),
         ("replace", "replace(text, a, b)", ""),
+        ("translate", "translate(text, 'xy', 'z')", "constants"),
+        ("md5", "md5(text)", "of its UTF-8"),
         ("abs", "abs(a)", ""),
         ("mod", "mod(a, 7)", "as %"),
         ("round", "round(a, 2)", "decimals; a constant from 0"),
@@ -106,7 +119,7 @@ ENTRIES: Final = (
         (
             "extract",
             "extract(year FROM ts)",
-            "year, month, day, epoch; hour, minute, second of timestamps",
+            "year to day, quarter, week, doy, dow, isodow, isoyear, epoch; of timestamps to second",
         ),
     ),
     *_entries(
@@ -180,6 +193,6 @@ FUNCTIONS: Final = frozenset(
     | RANKS
     | NEIGHBOURS
     | {entry.name for entry in ENTRIES if entry.group is Group.TIME}
-    | {"cast", "ceiling"}
+    | {"cast", "ceiling", "position", "btrim", "substr", "char_length", "character_length"}
 )
 """The names that may be written before a parenthesis."""

@@ -1,16 +1,14 @@
 """Check single expressions: the forms of allowed nodes that mean the same in every engine."""
 
 import re
-from collections.abc import Callable
 from typing import Final
 
 from sqlglot import exp
 
 from cdc.derive.sql import refused
-
-Complaint = tuple[str, str]
-"""A message and a remedy."""
-Check = Callable[[exp.Expr], Complaint | None]
+from cdc.derive.sql.problem import Check, Complaint
+from cdc.derive.sql.text import forms
+from cdc.derive.sql.text.forms import whole_number
 
 LARGEST_PRECISION: Final = 38
 TYPES: Final = frozenset(
@@ -34,7 +32,7 @@ _TYPE_NAMES: Final = (
 _TRUNCATED: Final = frozenset(
     {"SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"}
 )
-_EXTRACTED: Final = _TRUNCATED - {"WEEK", "QUARTER"} | {"EPOCH"}
+_EXTRACTED: Final = _TRUNCATED | {"EPOCH", "ISOYEAR", "DOY", "DOW", "ISODOW"}
 _UNITS: Final = re.compile(r"(DAY|HOUR|MINUTE|SECOND)S?")
 _ZONE: Final = re.compile(r"UTC|[A-Z][A-Za-z_]+(/[A-Z][A-Za-z_-]+)+")
 _WHOLE: Final = re.compile(r"\d+")
@@ -90,13 +88,6 @@ def _not_zero(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and not node.is_string and float(node.this) != 0
 
 
-def _like(node: exp.Expr) -> Complaint | None:
-    pattern = node.expression
-    if isinstance(pattern, exp.Literal) and pattern.is_string and "\\" not in pattern.this:
-        return None
-    return "LIKE needs a constant pattern without backslash", "write LIKE 'text%'"
-
-
 def _interval(node: exp.Expr) -> Complaint | None:
     unit, amount = node.args.get("unit"), node.this
     whole = isinstance(amount, exp.Literal) and _WHOLE.fullmatch(str(amount.this))
@@ -131,21 +122,8 @@ def _zone(node: exp.Expr) -> Complaint | None:
     return "this time zone is refused", "write the name of a region, as 'Europe/Berlin', or 'UTC'"
 
 
-def _whole_number(node: exp.Expr | None, least: int) -> bool:
-    if not isinstance(node, exp.Literal) or node.is_string:
-        return False
-    return bool(_WHOLE.fullmatch(str(node.this))) and int(node.this) >= least
-
-
-def _substring(node: exp.Expr) -> Complaint | None:
-    start, length = node.args.get("start"), node.args.get("length")
-    if _whole_number(start, 1) and (length is None or _whole_number(length, 0)):
-        return None
-    return "substring needs constants", "write substring(a, 2, 3): from 1, and a length from 0"
-
-
 def _round(node: exp.Expr) -> Complaint | None:
-    if _whole_number(node.args.get("decimals"), 0):
+    if whole_number(node.args.get("decimals"), 0):
         return None
     return "round needs a number of digits", "write round(a::numeric(p, s), 0), digits from 0"
 
@@ -162,13 +140,6 @@ def _extract(node: exp.Expr) -> Complaint | None:
     return f"extract({str(node.this.name).lower()} ...) is refused", (
         f"use {', '.join(sorted(_EXTRACTED)).lower()}"
     )
-
-
-def _trim(node: exp.Expr) -> Complaint | None:
-    position = node.args.get("position")
-    if position is None or str(position).upper() == "BOTH":
-        return None
-    return "trim at one end is refused", "write trim(a), which removes spaces at both ends"
 
 
 def _average(node: exp.Expr) -> Complaint | None:
@@ -200,7 +171,7 @@ def _is(node: exp.Expr) -> Complaint | None:
 
 def _quantity(node: exp.Expr) -> Complaint | None:
     offset = node.args.get("offset")
-    if offset is None or _whole_number(offset, 0):
+    if offset is None or whole_number(offset, 0):
         return None
     return f"{node.key} needs a constant distance", f"write {node.key}(a, 1)"
 
@@ -212,18 +183,16 @@ def _filter(node: exp.Expr) -> Complaint | None:
 
 
 _CHECKS: Final[dict[type[exp.Expr], Check]] = {
+    **forms.CHECKS,
     exp.Literal: _number,
     exp.Div: _divide,
     exp.Mod: _divisor,
-    exp.Like: _like,
     exp.Interval: _interval,
     exp.Cast: _cast,
     exp.AtTimeZone: _zone,
-    exp.Substring: _substring,
     exp.Round: _round,
     exp.TimestampTrunc: _trunc,
     exp.Extract: _extract,
-    exp.Trim: _trim,
     exp.Avg: _average,
     exp.Star: _star,
     exp.Distinct: _distinct,

@@ -12,6 +12,8 @@ from sqlglot.generators.postgres import PostgresGenerator
 
 from cdc.derive.sql.event_window import ARGUMENT
 from cdc.derive.sql.event_window_printing import ROW, Spelling, printed
+from cdc.derive.sql.text import printing as text_printing
+from cdc.derive.sql.text.printing import DuckTextPrinter, TextPrinter
 from cdc.events.values.sql_text import postgres_name
 
 GUARDED = "of a value of this type differs from Postgres"
@@ -37,13 +39,13 @@ _CASTS: Final[dict[exp.DType, Types]] = {
 """The types from which a cast gives the same value in DuckDB as in Postgres."""
 _TEXTS: Final = (*_INTEGERS, *_TIMES, "DECIMAL", "VARCHAR", "DATE", "BOOLEAN")
 _MICROSECONDS: Final = "CAST(0.000001 AS DECIMAL(7, 6))"
-_OF_DATES: Final = frozenset({"YEAR", "MONTH", "DAY", "EPOCH"})
+_OF_TIMES: Final = frozenset({"HOUR", "MINUTE", "SECOND"})
 _SMALL, _LARGE = 2**31, 2**63
-_OWN: Final = frozenset({exp.Ceil, exp.Floor, exp.Round, exp.TimestampTrunc, exp.Trim})
+_OWN: Final = frozenset({exp.Ceil, exp.Floor, exp.Round, exp.TimestampTrunc, *text_printing.OWN})
 """The nodes that are printed here although sqlglot has a printer for them in a table."""
 
 
-class Printer(PostgresGenerator):
+class Printer(TextPrinter):
     """Print Postgres's spelling with the order of NULLs always written."""
 
     TRANSFORMS: ClassVar = {
@@ -76,9 +78,6 @@ class Printer(PostgresGenerator):
     def _interval(self, microseconds: str) -> str:
         return f"{microseconds} * INTERVAL '1 MICROSECOND'"
 
-    def trim_sql(self, expression: exp.Trim) -> str:
-        return f"TRIM(BOTH ' ' FROM {self.sql(expression, 'this')})"
-
     def timestamptrunc_sql(self, expression: exp.TimestampTrunc) -> str:
         unit = str(expression.args["unit"].name).lower()
         return f"DATE_TRUNC('{unit}', {self.sql(expression, 'this')})"
@@ -93,7 +92,7 @@ class Printer(PostgresGenerator):
         return f"CEIL({self.sql(expression, 'this')})"
 
 
-class _DuckPrinter(Printer):
+class _DuckPrinter(DuckTextPrinter, Printer):
     """Print what DuckDB answers as Postgres does."""
 
     guards = True
@@ -116,9 +115,6 @@ class _DuckPrinter(Printer):
         size = int(text)
         kind = "INTEGER" if size < _SMALL else "BIGINT" if size < _LARGE else "DECIMAL(38, 0)"
         return f"CAST({text} AS {kind})"
-
-    def trim_sql(self, expression: exp.Trim) -> str:
-        return f"TRIM({self.sql(expression, 'this')}, ' ')"
 
     def cast_sql(self, expression: exp.Cast, safe_prefix: str | None = None) -> str:
         cast = super().cast_sql(expression, safe_prefix)
@@ -168,7 +164,7 @@ class _DuckPrinter(Printer):
                 text = f"({whole} * {_MICROSECONDS})"
             case _:
                 text = f"EXTRACT({unit} FROM {value})"
-        types = (*_TIMES, "DATE") if unit in _OF_DATES else _TIMES
+        types = _TIMES if unit in _OF_TIMES else (*_TIMES, "DATE")
         return self._guarded(text, expression.expression, types, "extract")
 
     def _guarded(

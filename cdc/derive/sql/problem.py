@@ -1,11 +1,17 @@
 """Define what is wrong with a definition, and where."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from sqlglot import exp
 
 from cdc.errors import CdcError, ErrorKind
 
 Place = tuple[int, int]
 """A line and a column, both counted from 1."""
+Complaint = tuple[str, str]
+"""A message and a remedy."""
+Check = Callable[[exp.Expr], Complaint | None]
 
 
 @dataclass(frozen=True, slots=True, order=True)

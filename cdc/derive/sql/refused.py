@@ -8,9 +8,14 @@ _CASE: Final = (
     "letters outside ASCII depend on the collation: compare as written, or keep a second column "
     "in the source"
 )
+LETTERS: Final = (
+    'write {}(a COLLATE "C"), which changes the letters of ASCII alone: the others depend on the '
+    "collation of the source"
+)
 _ORDERED: Final = "keep one row per element, and collect them where they are read"
 _LIMIT: Final = "rank with row_number() OVER (ORDER BY ...) in a subquery, and filter by the rank"
 _PATTERN: Final = "use LIKE with a constant pattern"
+_PARTS: Final = "the engines' regular expressions differ: use split_part, strpos and replace"
 _FRAME: Final = (
     "leave the frame out: it reaches from the first row to the current one and its ties; or write "
     "ORDER BY ts RANGE BETWEEN INTERVAL '1 hour' PRECEDING AND CURRENT ROW"
@@ -29,13 +34,15 @@ FUNCTIONS: Final[dict[str, str]] = {
     "nextval": _RANDOM,
     "concat": "use ||, which is NULL if a part is; coalesce(a, '') || b skips NULL",
     "concat_ws": "use || and coalesce",
-    "lower": _CASE,
-    "upper": _CASE,
     "initcap": _CASE,
     "string_agg": _ORDERED,
     "array_agg": _ORDERED,
     "json_agg": _ORDERED,
     "jsonb_agg": _ORDERED,
+    "reverse": "engines do not agree on a letter of several characters",
+    "regexp_replace": _PARTS,
+    "regexp_match": _PARTS,
+    "regexp_substr": _PARTS,
     "percentile_cont": "it is computed differently in each engine",
     "percentile_disc": "it is computed differently in each engine",
     "stddev": "keep sum(a), sum(a * a) and count(a), which are exact",
@@ -47,11 +54,6 @@ FUNCTIONS: Final[dict[str, str]] = {
     "to_timestamp": "use ::timestamptz",
     "to_number": "use ::numeric(p, s)",
     "date_bin": "use tumble in FROM, or date_trunc",
-    "ltrim": "use trim, which removes spaces at both ends",
-    "rtrim": "use trim, which removes spaces at both ends",
-    "btrim": "use trim, which removes spaces at both ends",
-    "substr": "use substring",
-    "char_length": "use length",
     "ntile": "use row_number() and count(*) OVER",
     "percent_rank": "use rank() and count(*) OVER",
     "cume_dist": "use rank() and count(*) OVER",
@@ -85,7 +87,7 @@ WORDS: Final[dict[str, str]] = {
     "similar": _PATTERN,
     "tablesample": _RANDOM,
     "array": "keep the elements as rows of the source",
-    "collate": 'text is compared by its bytes, as in Postgres with COLLATE "C"',
+    "collate": 'leave it out, but in lower and upper: text is compared as with COLLATE "C"',
     "window": "write the window after each OVER",
     "into": "a definition is one SELECT, and its file's name names the table",
     "symmetric": "write the smaller bound first",
@@ -106,6 +108,8 @@ SHOWN: Final[dict[str, str]] = {
     "SELECT *": STAR,
     "a / b": DIVIDE,
     "avg(a)": AVERAGE,
+    "lower(a)": LETTERS.format("lower"),
+    "upper(a)": LETTERS.format("upper"),
     "WITH RECURSIVE": RECURSIVE,
     "ORDER BY of the query": ORDER,
     "ROWS, GROUPS and other forms of RANGE in OVER": _FRAME,

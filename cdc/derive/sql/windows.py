@@ -5,7 +5,7 @@ from typing import Final
 from sqlglot import exp
 
 from cdc.derive.sql import refused
-from cdc.derive.sql.expressions import Complaint
+from cdc.derive.sql.problem import Complaint
 
 IN_ORDER: Final = (
     exp.RowNumber,

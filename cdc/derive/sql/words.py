@@ -23,6 +23,14 @@ _STRUCTURE: Final = frozenset(
 """Words that may be written before a parenthesis without being a function."""
 _NAMING: Final = frozenset({"as", "with"})
 _AS: Final = "write AS name after each column of the SELECT"
+_MOST: Final = {"position": 1, "mod": 2, "btrim": 2, "ltrim": 2, "rtrim": 2, "lpad": 3, "rpad": 3}
+"""How many arguments a function has; the tree does not show that there were more."""
+_NESTED: Final = {
+    TokenType.L_PAREN: 1,
+    TokenType.L_BRACKET: 1,
+    TokenType.R_PAREN: -1,
+    TokenType.R_BRACKET: -1,
+}
 _BEFORE_STAR: Final = frozenset(
     {TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.DOT}
 )
@@ -33,7 +41,7 @@ def word_problems(
 ) -> list[Problem]:
     """Return the problems that single words show; ``more`` functions are known."""
     calls = _calls(report, tokens, allowed.FUNCTIONS.union(more))
-    problems = [*calls, *_words(report, tokens), *_stars(report, tokens)]
+    problems = [*calls, *_words(report, tokens), *_stars(report, tokens), *_longer(report, tokens)]
     return sorted(set(problems))
 
 
@@ -56,6 +64,26 @@ def _calls(
             yield report.at(token.start, f"unknown function {name}()", _nearest(name))
 
 
+def _longer(report: Reporter, tokens: Sequence[Token]) -> Iterator[Problem]:
+    for place, (token, following) in enumerate(pairwise(tokens)):
+        name = token.text.lower()
+        called = following.token_type is TokenType.L_PAREN and _is_word(token)
+        if called and name in _MOST and _arguments(tokens[place + 1 :]) > _MOST[name]:
+            what = f"this form of {name}() is refused"
+            yield report.at(token.start, what, "docs/reference/derived-sql.md shows its form")
+
+
+def _arguments(tokens: Sequence[Token]) -> int:
+    """Return how many arguments are in the parentheses that the tokens begin with."""
+    depth, found = 0, 1
+    for token in tokens:
+        depth += _NESTED.get(token.token_type, 0)
+        if depth == 0:
+            break
+        found += depth == 1 and token.token_type is TokenType.COMMA
+    return found
+
+
 def _nearest(name: str) -> str:
     near = get_close_matches(name, allowed.FUNCTIONS, n=1)
     listed = "docs/reference/derived-sql.md lists what may be used"
@@ -63,16 +91,22 @@ def _nearest(name: str) -> str:
 
 
 def _words(report: Reporter, tokens: Sequence[Token]) -> Iterator[Problem]:
-    before = [None, *tokens]
-    for previous, token in zip(before, tokens, strict=False):
+    before, after = [None, *tokens], [*tokens[1:], None]
+    for previous, token, following in zip(before, tokens, after, strict=False):
         word = token.text.lower()
         qualified = previous is not None and previous.token_type is TokenType.DOT
-        if not _is_word(token) or qualified:
+        if not _is_word(token) or qualified or _names_collation(token, following):
             continue
         if word in refused.WORDS:
             yield report.at(token.start, f"{word.upper()} is refused", refused.WORDS[word])
         elif word == "recursive" and previous is not None and previous.text.lower() == "with":
             yield report.at(token.start, "WITH RECURSIVE is refused", refused.RECURSIVE)
+
+
+def _names_collation(token: Token, following: Token | None) -> bool:
+    """Return whether a collation is named, whose place and name the tree shows."""
+    named = following is not None and following.token_type is TokenType.IDENTIFIER
+    return named and token.text.lower() == "collate"
 
 
 def _stars(report: Reporter, tokens: Sequence[Token]) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from typing import Final
 import duckdb
 
 from cdc.source.server.connection import Connection
+from tests.source.derive.text_cases import PAIRS
 
 COLUMNS: Final = {
     "id": "integer",
@@ -136,9 +137,17 @@ def _structure(text: str) -> list[str]:
         f"CREATE TABLE dialect.v ({columns})",
         f"CREATE TABLE dialect.w (id integer, n integer, t {text}, k integer)",
         f"CREATE TABLE dialect.m (id integer, k {text}, n integer, {times})",
+        f"CREATE TABLE dialect.s (id integer, t {text}, u {text})",
         "CREATE TABLE dialect.x (id integer, digits text, moment text)",
     ]
 
 
 def _contents() -> list[tuple[str, list[tuple[object, ...]]]]:
-    return [("v", list(ROWS)), ("w", list(OTHERS)), ("x", list(DIGITS)), ("m", list(MOMENTS))]
+    pairs: list[tuple[object, ...]] = [*PAIRS]
+    return [
+        ("v", list(ROWS)),
+        ("w", list(OTHERS)),
+        ("x", list(DIGITS)),
+        ("m", list(MOMENTS)),
+        ("s", pairs),
+    ]

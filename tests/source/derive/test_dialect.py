@@ -14,6 +14,7 @@ from cdc.derive.definition.folder import read_definition
 from cdc.derive.sql.allowed import ENTRIES
 from cdc.derive.sql.collation import text_ordered
 from cdc.source.server.connection import Connection, connect
+from tests.source.derive import text_cases
 from tests.source.derive.cases import CASES, FAILS, INFINITE, ORDERED, REFUSED, STOPS
 from tests.source.derive.edge_rows import ROWS, TEXTS, fill_duckdb, fill_postgres
 from tests.source.derive.window_cases import BY_HAND
@@ -79,6 +80,21 @@ def test_text_is_ordered_by_its_bytes(
 
     assert answers(duck, definition.duckdb, [""]) == ordered
     assert ordered != theirs
+
+
+def test_functions_of_text_have_no_part_in_the_collation(
+    source_url: str, duck: duckdb.DuckDBPyConnection
+) -> None:
+    """Plain lower() would change other letters than those of ASCII in this collation."""
+    texts = [text for cases in text_cases.CASES.values() for text in cases if "SELECT" in text]
+    with connect(source_url) as connection:
+        fill_postgres(connection, "tr-x-icu")
+        for text in texts:
+            definition = read(text)
+            theirs = answers(connection, definition.postgres, [""])
+            assert answers(duck, definition.duckdb, [""]) == theirs, text
+        plain = "SELECT id, lower(t) AS x FROM dialect.s"
+        assert answers(connection, plain, [""]) != answers(duck, plain, [""])
 
 
 def answers(

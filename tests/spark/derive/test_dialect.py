@@ -59,7 +59,7 @@ def session(spark: SparkSession, duck: duckdb.DuckDBPyConnection) -> SparkSessio
     made = spark.newSession()
     for name, value in SETTINGS.items():
         made.conf.set(name, value)
-    for table in "vwmx":
+    for table in "vwmxs":
         rows = duck.execute(f"SELECT * FROM dialect.{table}").to_arrow_table()
         frame = made.createDataFrame(rows)
         for field in rows.schema:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 import pytest
 from deltalake import DeltaTable
@@ -15,6 +16,8 @@ from tests.suites.nexmark import events
 from tests.suites.nexmark.queries import QUERIES as NEXMARK
 from tests.suites.tpch import tables
 from tests.suites.tpch.queries import QUERIES as TPCH
+
+_SHAPES: Final = ("q4", "q5", "q6", "q9", "q11", "q14", "q15", "q21", "q22")
 
 
 def differing(
@@ -42,8 +45,8 @@ def differing(
 
 
 def test_shapes_of_nexmark(spark: SparkSession, tmp_path: Path) -> None:
-    """Joins, windows that hop, neighbours, ranks, sessions, filters and decimals."""
-    shapes = {name: NEXMARK[name] for name in ("q4", "q5", "q6", "q9", "q11", "q14", "q15")}
+    """Joins, windows that hop, neighbours, ranks, sessions, filters, decimals and parts of text."""
+    shapes = {name: NEXMARK[name] for name in _SHAPES}
     worlds = events.cuts(seed=11, count=2)
 
     assert differing(spark, tmp_path, shapes, events.SCHEMAS, worlds) == {}

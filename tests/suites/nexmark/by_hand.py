@@ -103,5 +103,15 @@ WHERE place <= 10""",
 SELECT auction, bidder, price, channel, url, b.date_time, b.extra, item_name, description,
 initial_bid, reserve, a.date_time, expires, seller, category, a.extra
 FROM auction a, bid b WHERE auction = a.id AND category = 10""",
+    "q21": """\
+SELECT auction, bidder, price, channel, CASE WHEN lower(channel) = 'apple' THEN '0'
+WHEN lower(channel) = 'google' THEN '1' WHEN lower(channel) = 'facebook' THEN '2'
+WHEN lower(channel) = 'baidu' THEN '3'
+ELSE regexp_extract(url, '(&|^)channel_id=([^&]*)', 2) END FROM bid
+WHERE regexp_matches(url, '(&|^)channel_id=([^&]*)')
+OR lower(channel) IN ('apple', 'google', 'facebook', 'baidu')""",
+    "q22": """\
+SELECT auction, bidder, price, channel, coalesce(d[4], ''), coalesce(d[5], ''), coalesce(d[6], '')
+FROM (SELECT *, string_split(url, '/') AS d FROM bid)""",
 }
-"""Of each query that is not refused."""
+"""Of every query."""

@@ -55,7 +55,7 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
 }
 _START: Final = datetime(2015, 7, 15, 5, 59)  # noqa: DTZ001 - without zone, as Nexmark's
 _STATES: Final = ("AZ", "CA", "ID", "OR", "WA", "WY", None)
-_CHANNELS: Final = ("Google", "Facebook", "Baidu", "Apple", "channel-77", None)
+_CHANNELS: Final = ("Google", "FACEBOOK", "baidu", "Apple", "channel-77", None)
 Row = dict[str, Any]
 World = Mapping[str, Sequence[Row]]
 
@@ -139,7 +139,7 @@ class Market:
             "bidder": self._one_of("person"),
             "price": self._price(),
             "channel": channel,
-            "url": f"https://www.nexmark.com/{channel}/item.htm?query=1&channel_id={key % 90}",
+            "url": _url(channel, key),
             "date_time": begun + timedelta(milliseconds=self._random.randrange(-5_000, 60_000)),
             "extra": self._extra(),
         }
@@ -160,6 +160,19 @@ class Market:
 
     def _extra(self) -> str:
         return "".join(self._random.choices("abcCé ", k=self._random.randrange(6)))
+
+
+def _url(channel: str | None, key: int) -> str:
+    """Of one in five the channel's number is not there, not the last, first or empty."""
+    base = f"https://www.nexmark.com/{channel}/{key % 7}/é/item.htm?query=1"
+    number = f"channel_id={key % 90}"
+    every = {
+        0: base,
+        1: f"{base}&{number}&channel_id=x",
+        2: f"{number}&a/b/c",
+        3: f"{base}&channel_id=&xchannel_id=1",
+    }
+    return every.get(key % 20, f"{base}&{number}")
 
 
 def cuts(seed: int, count: int, scale: int = 1) -> Iterator[World]:

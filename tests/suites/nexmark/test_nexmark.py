@@ -39,8 +39,8 @@ CLASSES: Final[dict[str, str]] = {
         "description, initial_bid, reserve, auction_date_time, expires, seller, category, "
         "auction_extra"
     ),
-    "q21": "refused: lower() is refused",
-    "q22": "refused: unknown function split_part()",
+    "q21": f"{SCOPED}: auction, bidder, price, channel, channel_id",
+    "q22": f"{SCOPED}: auction, bidder, price, channel, dir1, dir2, dir3",
 }
 
 

@@ -39,6 +39,10 @@ class LoggedLake(SmallLake):
     def commit(self) -> None:
         """End the source's transaction, and bring log and table there."""
         self.source.commit()
+        self.land()
+
+    def land(self) -> None:
+        """Bring log and table to the source's last transaction."""
         new = self.source.records[self.logged :]
         landed(self.folder / "log", new)
         self.logged = len(self.source.records)

@@ -136,6 +136,18 @@ def rows_of(entry: DerivedEntry) -> list[tuple[Any, ...]]:
     return sorted((tuple(row.values()) for row in pa.table(found).to_pylist()), key=repr)
 
 
+def contents(entry: DerivedEntry) -> bytes:
+    """Return all that the table has at the entry's version, its own columns and types included.
+
+    The names of columns in its files are left out, which every table chooses anew.
+    """
+    table = DeltaTable(entry.path, version=entry.version)
+    found = pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all())
+    columns = [(field.name, str(field.type)) for field in found.schema]
+    rows = sorted(repr(row) for row in found.to_pylist())
+    return "\n".join([repr(columns), *rows]).encode()
+
+
 def type_of(entry: DerivedEntry, column: str) -> str:
     """Return Delta's type of a column at the entry's version."""
     fields = DeltaTable(entry.path, version=entry.version).schema().fields

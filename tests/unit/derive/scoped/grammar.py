@@ -63,8 +63,36 @@ _CONDITIONS: Final = (
     "o.k IN (SELECT k FROM shop.customers) AND o.amount > 1",
 )
 _OF_ORDERS: Final = ("o.k", "o.customer_id", "date_trunc('hour', o.ts)", "o.amount > 2")
-_OF_CUSTOMERS: Final = ("c.country", "c.k", "c.rate")
+_OF_CUSTOMERS: Final = (
+    "c.country",
+    "c.k",
+    "c.rate",
+    'upper(c.country COLLATE "C")',
+    "split_part(c.country, 'e', 1)",
+)
 _AGGREGATES: Final = "count(*) AS n, sum(o.amount) AS total, min(o.id) AS first_id"
+
+
+_WHOLE: Final = (
+    "SELECT count(*) AS n, sum(o.amount) AS total, max(o.ts) AS latest FROM shop.orders AS o",
+    "SELECT o.id AS oid, rank() OVER (ORDER BY o.amount DESC) AS place FROM shop.orders AS o",
+    "SELECT o.id AS oid, c.id AS cid FROM shop.orders AS o JOIN shop.customers AS c ON c.k > o.k",
+    (
+        "SELECT o.id AS oid, lpad(c.country, 3, '-') AS g FROM shop.orders AS o"
+        " CROSS JOIN shop.customers AS c"
+    ),
+    "SELECT o.id AS oid FROM shop.orders AS o WHERE o.k NOT IN (SELECT k FROM shop.customers)",
+    (
+        "SELECT o.id AS oid, (SELECT max(c.k) FROM shop.customers AS c) AS most"
+        " FROM shop.orders AS o"
+    ),
+    "SELECT count(*) AS n, min(o.ts) AS first FROM shop.orders AS o GROUP BY o.customer_id",
+)
+
+
+def whole_queries() -> st.SearchStrategy[str]:
+    """Give the text of a definition that has no scope key."""
+    return st.sampled_from(_WHOLE)
 
 
 @st.composite
@@ -109,7 +137,7 @@ _VALUES: Final = {
     "k": _maybe(_SMALL),
     "amount": _maybe(st.sampled_from([1, 2, 3])),
     "ts": _maybe(_TIMES),
-    "country": _maybe(st.sampled_from(["DE", "FR"])),
+    "country": _maybe(st.sampled_from(["DE", "de", "é"])),
     "rate": _maybe(st.sampled_from([0.0, -0.0, 1.5, float("nan")])),
 }
 

@@ -14,11 +14,12 @@ from cdc.derive.engine.net import keep_net
 from cdc.derive.scope.of_definition import definition_scope
 from cdc.derive.scope.scope import Scope, Whole
 from cdc.derive.step.changes import STORED_SCHEMA, Changes, net_rows
-from cdc.derive.step.difference import GONE, difference, typed
+from cdc.derive.step.difference import GONE, Difference, difference, typed
 from cdc.derive.step.known_changes import Known
 from cdc.derive.step.scoped import Kept, recalculate
 from cdc.lake.changed.changed_rows import ChangedRows
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
+from cdc.tables import TableId
 from tests.unit.derive.scoped.grammar import SCHEMAS, World
 
 
@@ -37,10 +38,10 @@ def scope_in_shop(definition: Definition) -> Scope | Whole:
 
 @dataclass
 class KeptRows:
-    """The stored rows of a definition that has a scope, and the world at the last cut."""
+    """The stored rows of a definition, and the world at the last cut."""
 
     definition: Definition
-    scope: Scope
+    scope: Scope | Whole
     world: World = field(default_factory=dict)
     stored: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
 
@@ -56,36 +57,41 @@ class KeptRows:
         """Calculate what has changed since the last cut; return how many keys that were."""
         with calculator(256) as database:
             _load(database, world)
-            outputs = database.outputs(self.definition.duckdb)
             schema = _stored_schema(database, self.definition)
             database.keep("stored", pa.Table.from_pylist(list(self.stored.values()), schema))
-            kept = Kept(
-                outputs=outputs,
-                stored="stored",
-                match=lambda: None,
-                most_keys=1_000_000,
-            )
-            changes = _changes(database, self.world, world)
-            found = recalculate(database, self.definition, self.scope, changes, kept)
-        self._apply(found.difference.changes, world)
-        assert found.difference.rows == len(self.stored)
-        return found.keys
+            found, keys = self._found(database, world)
+        self._apply(found.changes, world)
+        assert found.rows == len(self.stored)
+        return keys
+
+    def _found(self, database: Calculator, world: World) -> tuple[Difference, int]:
+        outputs = database.outputs(self.definition.duckdb)
+        if isinstance(self.scope, Whole):
+            return difference(database, self.definition.duckdb, outputs, (), "stored"), 0
+        kept = Kept(outputs=outputs, stored="stored", match=lambda: None, most_keys=1_000_000)
+        changes = _changes(database, self.world, world)
+        found = recalculate(database, self.definition, self.scope, changes, kept)
+        return found.difference, found.keys
 
     def rows(self) -> "Counter[str]":
         """Return the rows that are stored."""
-        hidden = (ROW_HASH, COPY)
-        return Counter(
-            repr({name: value for name, value in row.items() if name not in hidden})
-            for row in self.stored.values()
-        )
+        return Counter(map(repr, self.shown()))
+
+    def shown(self) -> list[dict[str, Any]]:
+        """Return the columns of the rows that are stored."""
+        names = self.definition.columns
+        return [{name: row[name] for name in names} for row in self.stored.values()]
 
     def expected(self) -> "Counter[str]":
         """Return the rows that the query gives in the whole world."""
+        return Counter(map(repr, self.calculated()))
+
+    def calculated(self) -> list[dict[str, Any]]:
+        """Return the rows that the query gives in the whole world, in the lake's types."""
         with calculator(256) as database:
             _load(database, self.world)
             outputs = database.outputs(self.definition.duckdb)
-            found = database.rows(typed(self.definition.duckdb, outputs)).to_pylist()
-        return Counter(map(repr, found))
+            return [*database.rows(typed(self.definition.duckdb, outputs)).to_pylist()]
 
     def _apply(self, changes: pa.Table, world: World) -> None:
         for row in changes.to_pylist():
@@ -106,15 +112,15 @@ def _stored_schema(database: Calculator, definition: Definition) -> pa.Schema:
 
 
 def _load(database: Calculator, world: World) -> None:
-    for table, schema in SCHEMAS.items():
-        database.load(table, _table(world, table, schema))
+    for table in SCHEMAS:
+        database.load(table, table_of(world, table))
 
 
 def _changes(database: Calculator, before: World, now: World) -> Changes:
     """Give all rows as removed and added: most of them have not changed."""
     rows = {
-        table: ChangedRows(removed=_table(before, table, schema), added=_table(now, table, schema))
-        for table, schema in SCHEMAS.items()
+        table: ChangedRows(removed=table_of(before, table), added=table_of(now, table))
+        for table in SCHEMAS
         if before[table] is not now[table]
     }
     database.run(f"CREATE SCHEMA {STORED_SCHEMA}")
@@ -126,9 +132,10 @@ def _changes(database: Calculator, before: World, now: World) -> Changes:
     )
 
 
-def _table(world: World, table: Any, schema: pa.Schema) -> pa.Table:  # noqa: ANN401
+def table_of(world: World, table: TableId) -> pa.Table:
+    """Return the rows of a table, as the lake has them."""
     rows = [
         {**row, "amount": Decimal(row["amount"])} if row.get("amount") is not None else row
         for row in world[table]
     ]
-    return pa.Table.from_pylist(rows, schema)
+    return pa.Table.from_pylist(rows, SCHEMAS[table])
