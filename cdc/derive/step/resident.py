@@ -108,7 +108,7 @@ class ResidentTables:
         except BaseException:
             self.close()  # what is in it is not known
             raise
-        self._keep_small(database)
+        self._keep_small(database, stored.table)
 
     def committed(self, table: TableId, version: int, changes: pa.Table) -> None:
         """Bring the stored rows of a derived table to the version that has these changes."""
@@ -188,19 +188,29 @@ class ResidentTables:
         held = self._stored.get(stored.table)
         if held is not None and (held.at, held.columns) == (stored.at, stored.columns):
             return
-        self._stored.pop(stored.table, None)
-        database.run(f"DROP TABLE IF EXISTS {stored_rows(stored.table)}")
+        self._drop_stored(database, stored.table)
         database.keep(stored_rows(stored.table), rows(stored.opened, list(stored.columns)))
         self._stored[stored.table] = _Stored(stored.at, stored.columns)
 
-    def _keep_small(self, database: Calculator) -> None:
-        """Begin anew where memory is short, or where tables have grown too large for one thread."""
-        ((used, threads),) = database.values(
-            "SELECT sum(memory_usage_bytes), current_setting('threads') FROM duckdb_memory()"
-        )
+    def _keep_small(self, database: Calculator, own: TableId) -> None:
+        """Give up the stored rows of a table where memory is short, and everything if it still is.
+
+        Everything, too, where an input has become too large for one thread.
+        """
+        if self._is_short(database):
+            self._drop_stored(database, own)
+        ((threads,),) = database.values("SELECT current_setting('threads')")
         is_slow = self._is_large and threads == 1 and (os.cpu_count() or 1) > 1
-        if is_slow or int(str(used)) > _MEMORY * self.memory_mb * 2**20:
+        if is_slow or self._is_short(database):
             self.close()
+
+    def _is_short(self, database: Calculator) -> bool:
+        ((used,),) = database.values("SELECT sum(memory_usage_bytes) FROM duckdb_memory()")
+        return int(str(used)) > _MEMORY * self.memory_mb * 2**20
+
+    def _drop_stored(self, database: Calculator, table: TableId) -> None:
+        self._stored.pop(table, None)
+        database.run(f"DROP TABLE IF EXISTS {stored_rows(table)}")
 
 
 def stored_rows(table: TableId) -> str:

@@ -201,6 +201,18 @@ def test_tables_that_take_much_memory_are_given_up(lake: Lake) -> None:
     assert not lake.tables.has(TABLE)
 
 
+def test_stored_rows_that_take_much_memory_are_given_up_alone(lake: Lake) -> None:
+    """Others may need the inputs, and would have to read them again."""
+    lake.tables.memory_mb = 64
+    digests = pa.array(f"{number:064}" for number in range(800_000))
+    ones = pa.array([1] * 800_000, pa.int64())
+    write_deltalake(lake.own, pa.table([digests, ones, digests], HANDLES), mode="overwrite")
+    lake.write([row(1)])
+    lake.read()
+
+    assert lake.tables.has(TABLE)
+
+
 def test_tables_that_take_little_memory_are_kept(lake: Lake) -> None:
     lake.write([row(1)])
     lake.read()
