@@ -39,7 +39,6 @@ from cdc.derive.step.whole_query import WholeQuery, load_whole, refuse_large
 from cdc.derive.step.writer import TableWriter, UnwritableError
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
-from cdc.lake.table.positions import open_table
 from cdc.tables import TableId
 
 _FEW_KEYS: Final = 100
@@ -108,7 +107,7 @@ class Bringing:
         )
         if isinstance(scope, Whole):
             refuse_large(self.definition, self._opened.values(), self.limits, scope.reason)
-        table = None if anew else open_table(self.writer.path)
+        table = None if anew else self.writer.opened()
         now = None if table is None else origin(table, self.mark.definition)
         if table is None or now is None:
             return self._whole(table, "it is built")

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from cdc.apply.local.places import RowPlaces, live_file
 from cdc.derive.engine.output_types import Output, lake_field
@@ -31,7 +32,7 @@ from cdc.lake.create.whole_table import replace_table
 from cdc.lake.key_index.key_columns import KeyColumn
 from cdc.lake.key_index.refused import IndexRefusedError
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
-from cdc.lake.table.positions import MEASURED_PROPERTY
+from cdc.lake.table.positions import MEASURED_PROPERTY, open_table
 
 _INDEX_BYTES: Final = 32 << 20
 """Of memory for the index of one table; more is mapped from files."""
@@ -55,6 +56,7 @@ class TableWriter:
     directory: Path
     _places: RowPlaces = field(init=False)
     _committer: Committer | None = None
+    _opened: DeltaTable | None = None
 
     def __post_init__(self) -> None:
         self._places = RowPlaces(self.path, self.directory, _INDEX_BYTES)
@@ -64,6 +66,20 @@ class TableWriter:
         """What commits to the table."""
         self._committer = self._committer or Committer(self.path)
         return self._committer
+
+    def opened(self) -> DeltaTable | None:
+        """Return the table at its newest version; None if there is none.
+
+        The next call brings what it returns to a newer version.
+        """
+        try:
+            if self._opened is not None:
+                self._opened.update_incremental()
+                return self._opened
+        except DeltaError:
+            self._opened = None  # its log was cleaned, or it was made anew
+        self._opened = open_table(self.path)
+        return self._opened
 
     def write(
         self, stored: DeltaTable | None, changes: pa.Table, mark: Mark, kept_hours: int
