@@ -62,7 +62,7 @@ class Judge:
             self.state = self.state.after(transaction, self.rule)
 
     def _effects(self, event: Event, closed: int | None) -> Iterator[tuple[Row, Effect]]:
-        aside = self.rule.policy == "aside"
+        aside, decided = self.rule.policy == "aside", set[Place]()
         for row, is_before in ((event.before, True), (event.after, False)):
             if row is None or row.time is None or not self.rule.is_late(row.time, closed):
                 continue
@@ -70,12 +70,11 @@ class Judge:
                 yield row, Effect.REMOVED if is_before else Effect.ADDED
                 continue
             place = (*(event.key or ()), self.rule.start(row.time))
-            if not is_before:
-                yield row, Effect.LEFT_OUT
-            elif place not in self.frozen:
-                yield row, Effect.KEPT
-            if not isinstance(self.rule.window, Bound):
-                self.frozen.add(place)
+            if place not in self.frozen:
+                yield row, Effect.KEPT if is_before else Effect.LEFT_OUT
+                decided.add(place)
+        if not isinstance(self.rule.window, Bound):
+            self.frozen |= decided
 
     def _late(
         self, row: Row, effect: Effect, event: Event, transaction: Transaction, closed: int

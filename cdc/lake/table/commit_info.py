@@ -7,8 +7,7 @@ entry of the version itself is read.
 import json
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit
 
 from deltalake import DeltaTable
 
@@ -30,4 +29,4 @@ def commit_info(table: DeltaTable) -> Mapping[str, Any]:
 
 def _path(uri: str) -> str:
     parts = urlsplit(uri)
-    return url2pathname(parts.path) if parts.scheme == "file" else uri
+    return unquote(parts.path) if parts.scheme == "file" else uri

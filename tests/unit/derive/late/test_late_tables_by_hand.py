@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.derive.late.changing import Did, Values, after, hours, in_cuts, time
@@ -13,6 +13,11 @@ ALLOWED, LENGTH = 10, 60
 TIMES = st.none() | st.integers(0, 40).map(lambda n: n * 10)
 CHANGES = st.tuples(st.integers(1, 5), st.booleans(), TIMES, st.integers(0, 3))
 Drawn = Sequence[tuple[int, list[tuple[int, bool, int | None, int]]]]
+BACK_AGAIN: Drawn = [
+    (65, [(1, False, 70, 0), (1, False, 0, 0)]),
+    (0, [(1, False, None, 0), (1, False, 0, 0)]),
+]
+"""A row leaves its final window and comes back: the first of the two events says all."""
 LOGS = st.lists(st.tuples(st.integers(0, 300), st.lists(CHANGES, max_size=3)), max_size=9)
 
 
@@ -33,6 +38,7 @@ def log_of(drawn: Drawn) -> list[Did]:
 
 
 @settings(max_examples=12, deadline=None)
+@example(drawn=BACK_AGAIN, cuts=1, form="aside")
 @given(drawn=LOGS, cuts=st.integers(1, 4), form=st.sampled_from(["keep", "aside", "final"]))
 def test_at_every_cut(
     tmp_path_factory: pytest.TempPathFactory, drawn: Drawn, cuts: int, form: str
