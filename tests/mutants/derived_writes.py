@@ -22,6 +22,13 @@ DERIVED_WRITES: Final = (
         tests=(*_WRITTEN, f"{_KEEP}test_scoped_steps.py"),
     ),
     Mutant(
+        name="derived: a table that stays open is looked at as it was",
+        file=_WRITER,
+        old="                self._opened.update_incremental()\n",
+        new="                pass\n",
+        tests=(f"{_KEEP}test_scoped_steps.py", *_NUMBERED),
+    ),
+    Mutant(
         name="derived: rows that are to go come again",
         file=_WRITER,
         old="    return changes.filter(pc.invert(changes.column(GONE))).drop_columns([GONE])\n",

@@ -137,6 +137,13 @@ SCOPED: Final = (
         tests=_KEPT,
     ),
     Mutant(
+        name="scoped: a table calculated over copies keeps the types of its columns",
+        file="cdc/derive/step/step.py",
+        old="                if not mark.is_of(table):\n",
+        new="                if False:\n",
+        tests=("tests/unit/derive/keep/test_shared_inputs.py",),
+    ),
+    Mutant(
         name="scoped: stored rows that are kept are those of the last build",
         file=_RESIDENT,
         old='        self._database.run(f"INSERT INTO {name} {new}")\n',

@@ -93,6 +93,17 @@ def handles(changes: pa.Table) -> set[tuple[object, ...]]:
     return set(zip(*(changes.column(n).to_pylist() for n in (ROW_HASH, COPY, GONE)), strict=True))
 
 
+def refuse_other_rows(cut: int, scoped: Difference, whole: Difference) -> None:
+    """Raise TABLE_STOPPED if a step by the scope key differs from the whole query at its cut."""
+    wrong = len(handles(whole.changes) ^ handles(scoped.changes))
+    if wrong:
+        raise CdcError(
+            ErrorKind.TABLE_STOPPED,
+            f"a scoped step to cut {cut} has {wrong:,} other rows than its query",
+            remedy="this is a bug of wal2lake: set refresh: full in the definition, report it",
+        )
+
+
 def _compared(calculator: Calculator, stored: str, *, others: int) -> Difference:
     changes = calculator.rows(_changes(stored))
     removed = pa.compute.sum(changes.column(GONE)).as_py() or 0

@@ -129,6 +129,14 @@ class ResidentTables:
         """Return whether an input is kept."""
         return table in self._held
 
+    def keeps(self, wanted: Iterable[TableAt]) -> bool:
+        """Return whether all these inputs are kept, perhaps at other versions."""
+        found = ((self._held.get(one.table), one) for one in wanted)
+        return all(
+            held is not None and held.is_of(one) and set(one.columns) <= set(held.columns)
+            for held, one in found
+        )
+
     def close(self) -> None:
         """Give up all tables and their memory."""
         self._held.clear()

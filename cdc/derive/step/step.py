@@ -29,7 +29,7 @@ from cdc.derive.engine.output_types import Output
 from cdc.derive.scope.of_definition import definition_scope
 from cdc.derive.scope.scope import Scope, Whole
 from cdc.derive.step.changes import Changes, changes_since
-from cdc.derive.step.difference import Difference, difference, handles
+from cdc.derive.step.difference import Difference, difference, refuse_other_rows
 from cdc.derive.step.judged import closing, query_at
 from cdc.derive.step.limits import Cost, Limits
 from cdc.derive.step.mark import Mark, Origin, origin
@@ -37,7 +37,7 @@ from cdc.derive.step.resident import ResidentTables, TableAt, stored_rows
 from cdc.derive.step.scoped import Kept, recalculate, stored_columns
 from cdc.derive.step.whole_query import WholeQuery, load_whole, refuse_large
 from cdc.derive.step.writer import TableWriter, UnwritableError
-from cdc.errors import CdcError, ErrorKind
+from cdc.errors import CdcError
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.tables import TableId
 
@@ -112,7 +112,7 @@ class Bringing:
         if table is None or now is None:
             return self._whole(table, "it is built")
         if isinstance(scope, Whole):
-            return self._whole(table, scope.reason)
+            return self._of_copies(table, now, scope.reason) or self._whole(table, scope.reason)
         if now.ids != self._ids:
             return self._whole(table, "an input was made anew, or has another key")
         before = {**self._at(now.inputs), **(since or {})}
@@ -142,12 +142,7 @@ class Bringing:
         if not changes.count and self.definition.late is None:
             return self._unchanged(table)
         try:
-            own = TableAt(
-                table=self.definition.table,
-                at=Input(self.writer.path, table.version()),
-                opened=table,
-                columns=stored_columns(self.definition, scope),
-            )
+            own = self._own(table, stored_columns(self.definition, scope))
             with self.resident.at(self._wanted(), own, changes) as database:
                 kept = Kept(
                     outputs=[Output(name, kind) for name, kind in now.columns.items()],
@@ -161,7 +156,8 @@ class Bringing:
         except CdcError as error:
             logger.info("derived table is calculated as a whole", reason=error.message)
             return None
-        self._cross_check(table, found.difference)
+        if self.limits.cross_check and not self.mark.cut % self.limits.cross_check:
+            refuse_other_rows(self.mark.cut, found.difference, self._calculated(table).found)
         cost = self._cost("scoped", changed=changes.count, keys=found.keys)
         if found.is_whole:
             why = "the changes lead to a large part of its rows"
@@ -170,24 +166,41 @@ class Bringing:
         self.resident.committed(self.definition.table, step.version, found.difference.changes)
         return step
 
+    def _of_copies(self, table: DeltaTable, now: Origin, why: str) -> Step | None:
+        """Calculate the whole query over what other tables keep; None if that is not all of it."""
+        wanted = list(self._wanted())
+        if now.ids != self._ids or not self._is_plain() or not self.resident.keeps(wanted):
+            return None
+        try:
+            with self.resident.at(wanted, self._own(table, (ROW_HASH, COPY))) as database:
+                outputs = database.outputs(self.definition.duckdb)
+                mark = self._typed({output.name: output.type for output in outputs})
+                if not mark.is_of(table):
+                    return None
+                stored, key = stored_rows(self.definition.table), self.definition.key
+                found = difference(database, self.definition.duckdb, outputs, key, stored)
+        except CdcError:
+            return None  # the whole query tells why
+        step = self._committed(mark, table, found, self._cost("whole", why=why))
+        self.resident.committed(self.definition.table, step.version, found.changes)
+        return step
+
+    def _is_plain(self) -> bool:
+        """Return whether it is a query of the job's own engine and nothing else."""
+        one, large = self.definition, self.limits.large
+        if one.query is None or one.late is not None:
+            return False
+        return large is None or not large.takes(one, sum(map(row_count, self._opened.values())))
+
+    def _own(self, table: DeltaTable, columns: tuple[str, ...]) -> TableAt:
+        at = Input(self.writer.path, table.version())
+        return TableAt(table=self.definition.table, at=at, opened=table, columns=columns)
+
     def _wanted(self) -> Iterator[TableAt]:
         for table, one in self.inputs.items():
             columns = tuple(self._needed[table])
             if self.definition.reads(table):
                 yield TableAt(table=table, at=one, opened=self._opened[table], columns=columns)
-
-    def _cross_check(self, table: DeltaTable, scoped: Difference) -> None:
-        """Raise TABLE_STOPPED if it is this cut's turn and the whole query gives other rows."""
-        if not self.limits.cross_check or self.mark.cut % self.limits.cross_check:
-            return
-        found = self._calculated(table).found
-        wrong = len(handles(found.changes) ^ handles(scoped.changes))
-        if wrong:
-            raise CdcError(
-                ErrorKind.TABLE_STOPPED,
-                f"a scoped step to cut {self.mark.cut} has {wrong:,} other rows than its query",
-                remedy="this is a bug of wal2lake: set refresh: full in the definition, report it",
-            )
 
     def _unchanged(self, table: DeltaTable) -> Step:
         found = Cost(mode="scoped", seconds=time.monotonic() - self._began)

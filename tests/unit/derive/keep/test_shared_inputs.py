@@ -5,12 +5,15 @@ from contextlib import closing
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+import pytest
 from deltalake import DeltaTable
 
+from cdc.derive.step import step
 from cdc.lake.records.derived_entry import DerivedEntry
 from tests.unit.derive.events import read
-from tests.unit.derive.orders import order
-from tests.unit.derive.small_lake import SmallLake, rows_of
+from tests.unit.derive.orders import BIG, ORDERS, order
+from tests.unit.derive.small_lake import SmallLake, rows_of, type_of
 
 OTHERS = [
     read(f"SELECT t.{column} FROM shop.{table} AS t", f"only_{column}")
@@ -70,3 +73,38 @@ def test_a_table_that_needs_fewer_columns_than_another_is_kept_by_its_scope(
 
     assert rows_of(entry) == [("X", 1, Decimal("1.00")), ("Z", 1, Decimal("1.00"))]
     assert modes(entry) == ["whole", "scoped"]
+
+
+def test_a_table_that_is_calculated_as_a_whole_reads_nothing_that_others_keep(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = read("SELECT o.id, o.who, o.amount FROM shop.orders AS o", "wide")
+    total = read("SELECT count(*) AS n, sum(o.amount) AS total FROM shop.orders AS o", "total")
+    with closing(lake.keep(wide, total)) as kept:
+        lake.set(orders=[order(1, "a")], people=[])
+        kept.entries(lake.row())
+        lake.set(orders=[order(1, "a"), order(2, "b", "2.50")])
+        kept.entries(lake.row())
+        monkeypatch.setattr(step, "load_whole", lambda *_: pytest.fail("it reads its inputs"))
+        lake.set(orders=[order(2, "b", "2.50"), order(3, "c"), order(4, "d")])
+        _, entry = kept.entries(lake.row())
+
+    assert rows_of(entry) == [(3, Decimal("4.50"))]
+    assert modes(entry) == ["whole", "whole", "whole"]
+
+
+def test_a_column_that_gets_wider_makes_the_table_anew(lake: SmallLake) -> None:
+    """What others keep of it is wider too, but the table's own column is not."""
+    lake.schemas = {**lake.schemas, "orders": ORDERS.set(0, pa.field("id", pa.int32()))}
+    wide = read("SELECT o.id FROM shop.orders AS o", "wide")
+    last = read("SELECT max(o.id) AS id FROM shop.orders AS o", "last")
+    with closing(lake.keep(wide, last)) as kept:
+        lake.set(orders=[order(1, "a")], people=[])
+        kept.entries(lake.row())
+        lake.set(orders=[order(2, "a")])
+        kept.entries(lake.row())
+        lake.schemas = {**lake.schemas, "orders": ORDERS}
+        lake.widen(orders=[order(BIG, "a")])
+        _, entry = kept.entries(lake.row())
+
+    assert (rows_of(entry), type_of(entry, "id")) == ([(BIG,)], "long")
