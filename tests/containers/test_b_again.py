@@ -23,7 +23,7 @@ def test_a_crash_under_load_loses_nothing(stack: Stack, service: str) -> None:
 
 
 def test_what_a_crash_of_spark_leaves_behind_is_reaped(stack: Stack) -> None:
-    find_java = "for p in /proc/[0-9]*; do grep -qs java $p/comm && echo ${p#/proc/}; done"
+    find_java = "for p in /proc/[0-9]*; do grep -qs java $p/comm && echo ${p#/proc/}; done; true"
     [java] = stack.compose("exec", "-T", "job", "sh", "-c", find_java).split()
 
     with meanwhile(lambda: write(stack), every=0.1):
