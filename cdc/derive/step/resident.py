@@ -6,7 +6,6 @@ copy: whenever a table cannot be brought on, or takes too much memory, it is rea
 again.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -85,6 +84,7 @@ class ResidentTables:
     _open: ExitStack = field(default_factory=ExitStack)
     _database: Calculator | None = None
     _is_large: bool = False  # a table has many rows
+    _threads: int | None = None  # of the database; None for as many as there are cores
 
     @contextmanager
     def at(
@@ -149,9 +149,9 @@ class ResidentTables:
 
     def _begun(self) -> Calculator:
         if self._database is None:
-            threads = None if self._is_large else 1
+            self._threads = None if self._is_large else 1
             self._database = self._open.enter_context(
-                calculator(self.memory_mb, self.scratch, threads=threads)
+                calculator(self.memory_mb, self.scratch, threads=self._threads)
             )
             self._database.run(f"CREATE SCHEMA {STORED_SCHEMA}")
         return self._database
@@ -205,11 +205,11 @@ class ResidentTables:
 
         Everything, too, where an input has become too large for one thread.
         """
-        if self._is_short(database):
+        is_short = self._is_short(database)
+        if is_short:
             self._drop_stored(database, own)
-        ((threads,),) = database.values("SELECT current_setting('threads')")
-        is_slow = self._is_large and threads == 1 and (os.cpu_count() or 1) > 1
-        if is_slow or self._is_short(database):
+            is_short = self._is_short(database)
+        if is_short or (self._is_large and self._threads == 1):
             self.close()
 
     def _is_short(self, database: Calculator) -> bool:

@@ -1,14 +1,12 @@
 """Rows that wait are final in Postgres when they are here: at their bound, to the microsecond."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import duckdb
 import pytest
 
 from cdc.derive.late.shown import shown, shown_by_source
-from cdc.source.server.connection import Connection, connect
-from tests.source.derive.edge_rows import fill_duckdb, fill_postgres
+from cdc.source.server.connection import Connection
 from tests.source.derive.test_dialect import FAILED, answers, read
 
 pytestmark = pytest.mark.integration
@@ -27,20 +25,6 @@ BY_HAND = "SELECT a.id, a.{time} AS since, b.id AS other{final} "
 BOUND = "COALESCE(a.{time} + INTERVAL '15 minutes' <= '{watermark}', FALSE)"
 AT_BOUND = datetime.fromisoformat("2024-03-31 01:25:00.000001+00:00")
 """Of row 9: a watermark that is exactly there."""
-
-
-@pytest.fixture(scope="module")
-def postgres(source_url: str) -> Iterator[Connection]:
-    with connect(source_url) as connection:
-        fill_postgres(connection, "en-x-icu")
-        yield connection
-
-
-@pytest.fixture
-def duck() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as connection:
-        fill_duckdb(connection)
-        yield connection
 
 
 @pytest.mark.parametrize("time", ["ts", "tz"])

@@ -1,15 +1,13 @@
 """Windows of event time are the same in every session, and in a query over a derived table."""
 
-from collections.abc import Iterator
-
 import duckdb
 import psycopg
 import pytest
 
 from cdc.derive.definition.inlined import inlined
 from cdc.derive.sql.collation import text_ordered
-from cdc.source.server.connection import Connection, connect
-from tests.source.derive.edge_rows import TEXTS, fill_duckdb, fill_postgres
+from cdc.source.server.connection import Connection
+from tests.source.derive.edge_rows import TEXTS
 from tests.source.derive.test_dialect import FAILED, answers, read
 from tests.source.derive.window_cases import BY_HAND, CASES
 
@@ -21,20 +19,6 @@ ABOVE = """\
 SELECT a.id, a.window_start AS s, h.window_end AS e
 FROM sessions(marts.below, later, INTERVAL '30 minutes', k) AS a
 JOIN hop(marts.below, later, INTERVAL '1 hour', INTERVAL '3 hours') AS h ON h.id = a.id"""
-
-
-@pytest.fixture(scope="module")
-def postgres(source_url: str) -> Iterator[Connection]:
-    with connect(source_url) as connection:
-        fill_postgres(connection, "en-x-icu")
-        yield connection
-
-
-@pytest.fixture
-def duck() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as connection:
-        fill_duckdb(connection)
-        yield connection
 
 
 @pytest.mark.parametrize("text", [*BY_HAND, CASES["range"][0]])

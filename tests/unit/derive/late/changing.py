@@ -1,8 +1,9 @@
 """A table whose transactions are known, and what derived tables over it are at each cut."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,7 @@ from cdc.derive.definition.folder import read_file
 from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.derive.late.rule import LateRule
 from cdc.derive.late.watermark import Event, Row, Transaction
-from cdc.derive.late_rows.input_log import LogSlice, Place
+from cdc.derive.late_rows.input_log import InputLog, LogSlice, Place
 from cdc.derive.log.topic_rows import Recent
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
@@ -106,7 +107,7 @@ class Log:
         for number in range(begin, self.upto):
             did = self.did[number]
             events = (
-                Event(_row(old), _row(new), _op(old, new), number * 1000 + place, _key(old, new))
+                Event(_row(old), _row(new), op_of(old, new), number * 1000 + place, _key(old, new))
                 for place, (old, new) in enumerate(did.changes)
             )
             yield Transaction(did.committed * MINUTE, tuple(events), number)
@@ -125,23 +126,21 @@ def _key(old: Values | None, new: Values | None) -> tuple[Any, ...]:
     return (number,)
 
 
-def _op(old: Values | None, new: Values | None) -> str:
+def op_of(old: object, new: object) -> str:
     return "c" if old is None else "u" if new is not None else "d"
 
 
 @dataclass
-class Changing:
-    """A small lake with the table, brought to cuts of the log."""
+class InCuts(ABC):
+    """A small lake that is brought to cuts of a log."""
 
     folder: Path
-    did: Sequence[Did]
+    lake: SmallLake = field(init=False)
+    log: InputLog = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.lake = SmallLake(self.folder, {"events": EVENTS})
-        self.lake.set(events=[])
-        table = DeltaTable(self.lake.path(TABLE))
-        table.alter.set_table_properties({KEY_PROPERTY: '["id"]'}, raise_if_not_exists=False)
-        self.log = Log(self.did)
+    @abstractmethod
+    def publish(self, kept: DerivedTables, upto: int) -> LedgerRow:
+        """Return the row of a cut that has so many transactions."""
 
     def keep(self, text: str, last: Sequence[DerivedEntry] = ()) -> DerivedTables:
         return DerivedTables(
@@ -160,6 +159,32 @@ class Changing:
         entries = list(self.publish(kept, upto).derived)
         assert [(one.state, one.reason) for one in entries] == [("streaming", "")] * len(entries)
         return entries
+
+    def each(self, text: str, transactions: int, number: int) -> "list[Found]":
+        """Return what there is at each of so many cuts; a rebuild afterwards gives the same."""
+        ends = [transactions * cut // number for cut in range(1, number + 1)]
+        with closing(self.keep(text)) as kept:
+            found = [both(self.cut(kept, end)) for end in ends]
+            for one in defined(text):
+                rebuilds(self.folder).ask(one.table)
+            assert both(self.cut(kept, transactions)) == found[-1]
+            assert not any(rebuilds(self.folder).is_asked(one.table) for one in defined(text))
+        return found
+
+
+@dataclass
+class Changing(InCuts):
+    """A small lake with the table, brought to cuts of the log."""
+
+    did: Sequence[Did]
+    log: Log = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lake = SmallLake(self.folder, {"events": EVENTS})
+        self.lake.set(events=[])
+        table = DeltaTable(self.lake.path(TABLE))
+        table.alter.set_table_properties({KEY_PROPERTY: '["id"]'}, raise_if_not_exists=False)
+        self.log = Log(self.did)
 
     def publish(self, kept: DerivedTables, upto: int) -> LedgerRow:
         """Return the row of a cut that has so many transactions."""
@@ -180,16 +205,8 @@ Found = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]
 
 
 def in_cuts(folder: Path, text: str, did: Sequence[Did], number: int) -> list[Found]:
-    """Return what there is at each of so many cuts; a rebuild after the last gives the same."""
-    changing = Changing(folder / str(number), did)
-    ends = [len(did) * cut // number for cut in range(1, number + 1)]
-    with closing(changing.keep(text)) as kept:
-        found = [both(changing.cut(kept, end)) for end in ends]
-        for one in defined(text):
-            rebuilds(changing.folder).ask(one.table)
-        assert both(changing.cut(kept, len(did))) == found[-1]
-        assert not any(rebuilds(changing.folder).is_asked(one.table) for one in defined(text))
-    return found
+    """Return what there is at each of so many cuts."""
+    return Changing(folder / str(number), did).each(text, len(did), number)
 
 
 def both(entries: Sequence[DerivedEntry]) -> Found:

@@ -1,7 +1,6 @@
 """Orders that wait for payments: transactions that are known, and what a table has of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,14 +13,12 @@ from cdc.derive.late.rule import LateRule
 from cdc.derive.late.watermark import Event, Row, Transaction
 from cdc.derive.late_rows.input_log import LogSlice, Place
 from cdc.derive.log.topic_rows import Recent
-from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.table.positions import KEY_PROPERTY
-from cdc.state.derived_requests import pauses, rebuilds
 from cdc.tables import TableId
-from tests.unit.derive.late.changing import Found, both, defined, time
+from tests.unit.derive.late.changing import Found, InCuts, op_of, time
 from tests.unit.derive.late.logs import MINUTE
-from tests.unit.derive.small_lake import PATIENT, SmallLake
+from tests.unit.derive.small_lake import SmallLake
 
 Schemas = Mapping[str, pa.Schema]
 
@@ -90,15 +87,15 @@ def _after(changes: Iterator[tuple[Any, Any]]) -> list[Any]:
 
 
 @dataclass
-class Waiting:
+class Waiting(InCuts):
     """A small lake with both tables, brought to cuts of the log; an ``InputLog``."""
 
-    folder: Path
     did: Sequence[Did]
     upto: int = 0  # how many transactions the next cut has
     schemas: Schemas = field(default_factory=lambda: SCHEMAS)
 
     def __post_init__(self) -> None:
+        self.log = self
         self.lake = SmallLake(self.folder, self.schemas)
         self.lake.set(orders=[], payments=[])
         for name in SCHEMAS:
@@ -120,28 +117,10 @@ class Waiting:
     def _transaction(self, number: int) -> Transaction:
         did = self.did[number]
         events = tuple(
-            Event(_row(old), _row(new), _op(old, new), number * 1000 + place, _key(new or old))
+            Event(_row(old), _row(new), op_of(old, new), number * 1000 + place, _key(new or old))
             for place, (old, new) in enumerate(did.payments)
         )
         return Transaction(did.committed * MINUTE, events, number)
-
-    def keep(self, text: str, last: Sequence[DerivedEntry] = ()) -> DerivedTables:
-        return DerivedTables(
-            defined(text),
-            self.lake.path,
-            self.lake.limits(),
-            last=last,
-            rebuilds=rebuilds(self.folder),
-            pauses=pauses(self.folder),
-            seconds=PATIENT,
-            log=self,
-        )
-
-    def cut(self, kept: DerivedTables, upto: int) -> list[DerivedEntry]:
-        """Return the entries at a cut that has so many transactions; all are well."""
-        entries = list(self.publish(kept, upto).derived)
-        assert [(one.state, one.reason) for one in entries] == [("streaming", "")] * len(entries)
-        return entries
 
     def publish(self, kept: DerivedTables, upto: int) -> LedgerRow:
         """Return the row of a cut; a table has a version for it only if it has changed."""
@@ -172,10 +151,6 @@ def _key(values: Payment | None) -> tuple[int]:
     return (values[0],)
 
 
-def _op(old: Payment | None, new: Payment | None) -> str:
-    return "c" if old is None else "u" if new is not None else "d"
-
-
 def _named(table: str, row: Sequence[int | None]) -> Mapping[str, Any]:
     *others, minute = row
     values = [*others, None if minute is None else time(minute)]
@@ -183,13 +158,5 @@ def _named(table: str, row: Sequence[int | None]) -> Mapping[str, Any]:
 
 
 def in_cuts(folder: Path, text: str, did: Sequence[Did], number: int) -> list[Found]:
-    """Return what there is at each of so many cuts; a rebuild after the last gives the same."""
-    lake = Waiting(folder / str(number), did)
-    ends = [len(did) * cut // number for cut in range(1, number + 1)]
-    with closing(lake.keep(text)) as kept:
-        found = [both(lake.cut(kept, end)) for end in ends]
-        for one in defined(text):
-            rebuilds(lake.folder).ask(one.table)
-        assert both(lake.cut(kept, len(did))) == found[-1]
-        assert not any(rebuilds(lake.folder).is_asked(one.table) for one in defined(text))
-    return found
+    """Return what there is at each of so many cuts."""
+    return Waiting(folder / str(number), did).each(text, len(did), number)
