@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Final, Protocol
 
 import structlog
@@ -19,7 +19,8 @@ from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.inputs import Input
 from cdc.derive.keep.histories import Histories
 from cdc.derive.keep.inputs_at import Inputs, inputs_at
-from cdc.derive.keep.late_tables import LateTables
+from cdc.derive.keep.late_tables import Admits, LateTables
+from cdc.derive.keep.reopening import Reopening, Why
 from cdc.derive.late_rows.input_log import InputLog
 from cdc.derive.log.topic_rows import Recent
 from cdc.derive.step.limits import Limits
@@ -69,6 +70,7 @@ class DerivedTables:
         seconds: float,
         log: InputLog | None = None,
         histories: Histories | None = None,
+        admissions: Admits | None = None,
     ) -> None:
         """Keep tables in the order of the definitions, in which each comes after its inputs.
 
@@ -76,13 +78,13 @@ class DerivedTables:
         not valid. ``digests`` tell one set of definitions from another. ``rebuilds`` are the tables
         to calculate anew, ``pauses`` those to leave where they are. A cut waits for so many
         ``seconds``. ``histories`` brings those there, and ``log`` says which rows are late, where
-        the log can be read.
+        the log can be read; ``admissions`` are those of late rows to count after all.
         """
         self._definitions = list(definitions)
         self._path_of, self._limits, self._seconds = path_of, limits, seconds
         self._refused = tuple(refused)
         self.digests = digests or {}
-        self._rebuilds, self._pauses, self._late = rebuilds, pauses, LateTables(log)
+        self._rebuilds, self._pauses, self._late = rebuilds, pauses, LateTables(log, admissions)
         names = {str(definition.table) for definition in self._definitions}
         self._entries = {entry.table: entry for entry in last if entry.table in names}
         self._tried: dict[TableId, _Try] = {}
@@ -223,15 +225,8 @@ class DerivedTables:
         if definition.history is not None:
             step = self._history_step(definition, row, mark, anew=anew)
         else:
-            step = Bringing(
-                definition=definition,
-                inputs=inputs.at,
-                writer=self._writers[definition.table],
-                mark=mark,
-                limits=self._limits,
-                resident=self._resident,
-                open=self._open,
-            ).bring(since=since, anew=anew)
+            bring = partial(self._query_step, inputs, mark, since, anew=anew)
+            step = Reopening(definition, inputs.at, self._last(definition)).bring(bring)
         logger.info(
             "derived",
             table=str(definition.table),
@@ -244,6 +239,26 @@ class DerivedTables:
             seconds=round(time.monotonic() - began, 3),
         )
         return step
+
+    def _query_step(
+        self,
+        inputs: Inputs,
+        mark: Mark,
+        since: Mapping[TableId, Input] | None,
+        definition: Definition,
+        why: Why,
+        *,
+        anew: bool,
+    ) -> Step:
+        return Bringing(
+            definition=definition,
+            inputs=inputs.at,
+            writer=self._writers[definition.table],
+            mark=replace(mark, admitted=why),
+            limits=self._limits,
+            resident=self._resident,
+            open=self._open,
+        ).bring(since=since, anew=anew and not why)
 
     def _writer(self, table: TableId) -> TableWriter:
         return TableWriter(self._path_of(table), self._limits.scratch / "key_index" / str(table))
