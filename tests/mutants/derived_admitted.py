@@ -50,7 +50,7 @@ DERIVED_ADMITTED: Final = (
         "derive/late_rows/admitting",
         "if offset > upto.get(one, -1)}",
         "if one not in upto}",
-        f"{_LATE}/test_admitted_by_hand.py::test_one_seven_and_many_cuts_are_the_same",
+        f"{_ADMITTED}::test_what_is_admitted_has_come_in_time",
     ),
     _of(
         "a rebuild knows of no admission",
