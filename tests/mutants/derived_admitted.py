@@ -88,10 +88,10 @@ DERIVED_ADMITTED: Final = (
         f"{_ADMITTED}::test_a_crash_between_the_steps_neither_loses_nor_doubles",
     ),
     _of(
-        "a reader is told of the admissions of all cuts",
+        "a reader is told that all was admitted",
         "client/read/admitted",
-        "if said and after < version <= upto:",
-        "if said:",
+        " WHERE {same}",
+        "",
         "tests/unit/client/derived/test_admit_asked.py::"
         "test_a_reader_of_changes_sees_which_of_them_was_admitted",
     ),
