@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from cdc.derive.keep import late_tables, reopening
 from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.derive.late_rows import bringing
-from cdc.derive.step.mark import facts_of
+from cdc.derive.step.mark import USER_METADATA, facts_of
 from cdc.failpoints import Failpoint
 from cdc.lake.records.derived_entry import DerivedEntry
+from cdc.lake.table.commit_info import commit_info
 from cdc.state.admissions import admissions
 from cdc.state.derived_requests import rebuilds
 from cdc.tables import TableId
@@ -270,6 +271,28 @@ def killed_at(monkeypatch: pytest.MonkeyPatch, wanted: Failpoint) -> Iterator[No
         for module in (bringing, late_tables, reopening):
             patched.setattr(module, "reach", reach)
         yield
+
+
+def test_a_table_from_before_there_were_admissions_gets_their_columns(tmp_path: Path) -> None:
+    changing = Changing(tmp_path, log())
+    with closing(changing.keep(ASIDE)) as kept:
+        last = changing.cut(kept, 3)
+    table = DeltaTable(last[0].path)
+    mark = {USER_METADATA: str(commit_info(table)[USER_METADATA])}
+    write_deltalake(
+        last[0].path,
+        table.to_pyarrow_table().drop_columns(["_admitted_at", "_reason"]),
+        mode="overwrite",
+        schema_mode="overwrite",
+        commit_properties=CommitProperties(custom_metadata=mark),
+    )
+    with closing(changing.keep(ASIDE, last=last)) as kept:
+        before = changing.cut(kept, 3)[1]
+        changing.admit("id = 2", seen=1)
+        late, seen = changing.cut(kept, 3)
+
+    assert (eleven(before), eleven(seen)) == ((1, 1), (2, 6))
+    assert [row[:2] for row in told(late)] == [(2, "left out"), (2, "admitted"), (3, "left out")]
 
 
 def test_a_condition_that_fails_admits_nothing(tmp_path: Path) -> None:
