@@ -23,6 +23,7 @@ from tests.unit.derive.late.changing import (
     hours,
     time,
 )
+from tests.unit.derive.late.test_hops_aside import HOP, SLIDE
 from tests.unit.derive.late.test_late_tables_by_hand import (
     BACK_AGAIN,
     LENGTH,
@@ -35,12 +36,13 @@ from tests.unit.derive.late.test_late_tables_by_hand import (
 from tests.unit.derive.small_lake import rows_of
 
 ASIDE = hours(more=", policy: aside")
+HOPS = hours(HOP, more=", policy: aside")
 Asked = Mapping[int, set[int]]
 """After how many transactions which ids were admitted."""
 
 
 def in_cuts(
-    folder: Path, did: Sequence[Did], asked: Asked, number: int
+    folder: Path, did: Sequence[Did], asked: Asked, number: int, text: str = ASIDE
 ) -> dict[int, list[DerivedEntry]]:
     """Return the tables by how many transactions their cut has; a rebuild gives the same.
 
@@ -49,23 +51,25 @@ def in_cuts(
     ends = {len(did) * cut // number for cut in range(1, number + 1)}
     found: dict[int, list[DerivedEntry]] = {}
     changing = Changing(folder, did)
-    with closing(changing.keep(ASIDE)) as kept:
+    with closing(changing.keep(text)) as kept:
         for upto in sorted(ends | asked.keys()):
             found[upto] = changing.cut(kept, upto)
             for key in sorted(asked.get(upto, ())):
                 changing.admit(f"id = {key}", seen=changing.lake.cut)
         found[len(did)] = changing.cut(kept, len(did))
-        for one in defined(ASIDE):
+        for one in defined(text):
             rebuilds(folder).ask(one.table)
         again = changing.cut(kept, len(did))
     assert list(map(rows_of, again)) == list(map(rows_of, found[len(did)]))
     return found
 
 
-def counted(did: Sequence[Did], asked: Asked, upto: int) -> list[tuple[object, ...]]:
+def counted(
+    did: Sequence[Did], asked: Asked, upto: int, slide: int = LENGTH
+) -> list[tuple[object, ...]]:
     """Return the rows of the table when the cut has so many transactions, and all admissions."""
     until, found = watermark(did[:upto]), []
-    for start in range(0, 500, LENGTH):
+    for start in range(slide - LENGTH, 500, slide):
         closed = (n for n in range(1, upto + 1) if is_over(start, watermark(did[:n])))
         final = next(closed, upto)
         rows = []
@@ -82,21 +86,23 @@ def counted(did: Sequence[Did], asked: Asked, upto: int) -> list[tuple[object, .
 
 
 @settings(max_examples=12, deadline=None)
-@example(drawn=BACK_AGAIN, cuts=2, asked={2: {1}})
+@example(drawn=BACK_AGAIN, cuts=2, asked={2: {1}}, slide=LENGTH)
 @given(
     drawn=LOGS,
     cuts=st.integers(1, 3),
     asked=st.dictionaries(st.integers(1, 9), st.sets(st.integers(1, 5), min_size=1), max_size=3),
+    slide=st.sampled_from([LENGTH, SLIDE]),
 )
 def test_at_the_end(
-    tmp_path_factory: pytest.TempPathFactory, drawn: Drawn, cuts: int, asked: Asked
+    tmp_path_factory: pytest.TempPathFactory, drawn: Drawn, cuts: int, asked: Asked, slide: int
 ) -> None:
     did = log_of(drawn)
     mine = {n: keys for n, keys in asked.items() if n <= len(did)}
 
-    found = in_cuts(tmp_path_factory.mktemp("lake"), did, mine, cuts)
+    text = ASIDE if slide == LENGTH else HOPS
+    found = in_cuts(tmp_path_factory.mktemp("lake"), did, mine, cuts, text)
 
-    assert rows_of(found[len(did)][1]) == counted(did, mine, len(did))
+    assert rows_of(found[len(did)][1]) == counted(did, mine, len(did), slide)
 
 
 @pytest.mark.parametrize("most", [30, pytest.param(100, marks=pytest.mark.deep)])
