@@ -38,7 +38,7 @@ DERIVED: Final = (
     Mutant(
         name="derived: a table that cannot be written to stays as it is",
         file="cdc/derive/step/step.py",
-        old='            return self._whole(None, f"it is made anew: {error}")\n',
+        old='            ready = self._whole(None, f"it is made anew: {error}")\n',
         new="            raise\n",
         tests=_WRITTEN,
     ),
@@ -90,6 +90,13 @@ DERIVED: Final = (
         old="        if entry.at_cut == cut or entry.state not in _CURRENT:\n",
         new="        if entry.version >= 0:\n",
         tests=_KEPT,
+    ),
+    Mutant(
+        name="derived: a table is calculated before the one that it reads is committed",
+        file="cdc/derive/keep/beside.py",
+        old="self._last is not None and self._last.table in inputs:",
+        new="self._last is None:",
+        tests=("tests/unit/derive/keep/test_beside.py",),
     ),
     Mutant(
         name="derived: the flags of its inputs are forgotten",
