@@ -42,6 +42,7 @@ class Derived:
             memory_mb=MEMORY_MB,
             full_rows=10**9,
             kept_hours=1,
+            measured=True,
             scratch=self.folder / "scratch",
         )
         self._tables = DerivedTables(

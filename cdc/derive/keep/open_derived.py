@@ -59,6 +59,7 @@ def limits(config: Config) -> Limits:
         kept_hours=max(1, math.ceil(config.job.vacuum_retention_hours or 0)),
         scratch=config.state_dir / "derived",
         cross_check=config.derived.cross_check,
+        measured=not config.derived.cross_check,
     )
 
 

@@ -13,6 +13,7 @@ from cdc.derive.keep.late_tables import LateTables
 from cdc.derive.log.topic_rows import Recent
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
+from cdc.derive.step.measured import Measured
 from cdc.derive.step.ready import Step, Steps
 from cdc.derive.step.resident import ResidentTables
 from cdc.derive.step.step import Bringing, Opens
@@ -38,6 +39,7 @@ class TableSteps:
         self._path_of, self._limits, self._late = path_of, limits, late
         self._histories = histories
         self._writers = {one.table: self._writer(one.table) for one in definitions}
+        self._measured = {table: Measured() for table in self._writers}
         self._resident = ResidentTables(limits.memory_mb, limits.scratch)
         self._recent: Recent | None = None
         self._open: Opens = Input.open
@@ -78,6 +80,7 @@ class TableSteps:
                 limits=self._limits,
                 resident=self._resident,
                 open=self._open,
+                measured=self._measured[definition.table],
             ).steps(since, anew=anew)
         _tell(definition.table, row.cut, step, time.monotonic() - began)
         return step

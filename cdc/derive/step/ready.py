@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 from cdc.derive.step.difference import Difference
 from cdc.derive.step.limits import Cost
 from cdc.derive.step.mark import Mark
+from cdc.derive.step.whole_query import WholeQuery
 
 T = TypeVar("T")
 Commit = Callable[[], int]
@@ -29,6 +30,16 @@ class Step:
     added: int
     removed: int
     cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Calculated:
+    """The whole query beside what the table has of it; ``stored`` is None if that is nothing."""
+
+    mark: Mark
+    stored: DeltaTable | None
+    found: Difference
+    whole: WholeQuery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
