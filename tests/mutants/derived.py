@@ -96,7 +96,14 @@ DERIVED: Final = (
         file="cdc/derive/keep/beside.py",
         old="self._last is not None and self._last.table in inputs:",
         new="self._last is None:",
-        tests=("tests/unit/derive/keep/test_beside.py",),
+        tests=("tests/unit/derive/turns/test_beside.py",),
+    ),
+    Mutant(
+        name="derived: what no cut waits for does not yield",
+        file="cdc/derive/keep/derived_tables.py",
+        old="        pool = self._behind if is_behind else self._pool\n",
+        new="        pool = self._pool\n",
+        tests=("tests/unit/derive/turns/test_yielding.py",),
     ),
     Mutant(
         name="derived: the flags of its inputs are forgotten",

@@ -3,8 +3,8 @@
 They are calculated one after the other, in a thread of their own, from the versions that the cut
 has of their inputs; another thread commits a table while the next one is calculated. A cut waits
 for them no longer than the budget: then it is published with those tables at the older cut where
-they are, and they catch up in one step. No cut waits while they take longer than that, so captured
-tables are as fresh as without them.
+they are, and they catch up in one step. No cut waits while they take longer than that, and the
+thread leaves the cores to others, so captured tables are as fresh as without them.
 """
 
 import time
@@ -22,6 +22,7 @@ from cdc.derive.keep.histories import Histories
 from cdc.derive.keep.inputs_at import Inputs, inputs_at
 from cdc.derive.keep.late_tables import LateTables
 from cdc.derive.keep.table_steps import TableSteps
+from cdc.derive.keep.yielding import yielding
 from cdc.derive.late_rows.input_log import InputLog
 from cdc.derive.log.topic_rows import Recent
 from cdc.derive.step.limits import Limits
@@ -89,7 +90,10 @@ class DerivedTables:
         self._steps = TableSteps(self._definitions, path_of, limits, late, histories)
         self._work: Future[None] | None = None
         self._took = 0.0  # seconds, what was done last
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="derive")
+        self._pool = ThreadPoolExecutor(1, "derive")
+        self._behind = ThreadPoolExecutor(
+            1, thread_name_prefix="derive-behind", initializer=yielding
+        )
         self._beside = Beside()
 
     @property
@@ -98,8 +102,9 @@ class DerivedTables:
         return any(d.history is not None or d.late_rows is not None for d in self._definitions)
 
     def close(self) -> None:
-        """End the thread; a step that has begun is finished first."""
-        self._pool.shutdown(cancel_futures=True)
+        """End the threads; a step that has begun is finished first."""
+        for pool in (self._pool, self._behind):
+            pool.shutdown(cancel_futures=True)
         self._beside.close()
         self._steps.close()
 
@@ -118,8 +123,10 @@ class DerivedTables:
             if not self._work.done():
                 return  # an earlier cut has waited for it
             self._work.result()
-        self._work = self._pool.submit(self._bring_all, row, recent)
-        if self._took <= self._seconds:
+        is_behind = self._took > self._seconds
+        pool = self._behind if is_behind else self._pool
+        self._work = pool.submit(self._bring_all, row, recent)
+        if not is_behind:
             wait([self._work], self._seconds)
 
     def _entry(self, definition: Definition, cut: int) -> DerivedEntry:
