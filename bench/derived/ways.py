@@ -57,7 +57,7 @@ class Derived:
 
     @property
     def path(self) -> Path:
-        """Where the table is."""
+        """Return where the table is."""
         return self.folder / "table"
 
     def bring(self, cut: int) -> float:
@@ -91,7 +91,7 @@ class SparkJob:
 
     @property
     def path(self) -> Path:
-        """Where the table is."""
+        """Return where the table is."""
         return self.folder / "table"
 
     def bring(self, cut: int) -> float:

@@ -98,7 +98,7 @@ class DerivedTables:
 
     @property
     def reads_log(self) -> bool:
-        """Whether any of them is made of events."""
+        """Return whether any of them is made of events."""
         return any(d.history is not None or d.late_rows is not None for d in self._definitions)
 
     def close(self) -> None:

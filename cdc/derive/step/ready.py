@@ -54,7 +54,7 @@ class Ready:
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is anything to commit."""
+        """Return whether there is anything to commit."""
         return self.stored is None or len(self.found.changes) > 0
 
     def done(self, version: int) -> Step:
