@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +20,7 @@ from cdc.cli.show.derived_tables import (
     verdicts,
 )
 from cdc.cli.show.wait_line import wait_line
+from cdc.client.derived.admit import admit as admit_of
 from cdc.client.derived.at_cut import definitions, one_of, published_row
 from cdc.client.derived.at_cut import preview as preview_of
 from cdc.client.derived.check import check as check_all
@@ -36,7 +38,7 @@ from cdc.tables import TableId
 
 derived = typer.Typer(
     help="Check, explain, list, preview, verify, rebuild, pause and drop derived tables, and "
-    "show their late rows. "
+    "show or admit their late rows. "
     "Each command takes --config FILE and has its own --help: wal2lake derived check --help.",
     no_args_is_help=True,
     add_completion=False,
@@ -123,10 +125,32 @@ def preview(
 
 
 @derived.command("late")
-def late(
-    name: NameArgument, config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False
+def late(  # noqa: PLR0917 - the options of a command
+    name: NameArgument,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            "--admit", metavar="WHERE", help="Count the late rows that meet it after all."
+        ),
+    ] = None,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")] = "",
+    timeout: TimeoutOption = 300,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
 ) -> None:
-    """Print the rows that were late, and what became of each in its window."""
+    """Print the rows that were late, and what became of each in its window; or admit some.
+
+    The condition is SQL over the columns that are printed, such as "id = 7" or "_cut < 90".
+    """
+    if where is not None:
+        _admit(name, where, reason, timeout, config, as_json=as_json)
+        return
+    if reason:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            "--reason is for rows that are admitted",
+            remedy='add --admit WHERE, such as --admit "id = 7"',
+        )
     row, rows = late_rows(load(config), name)
     if as_json:
         print(json.dumps(preview_facts(row, rows), indent=2))
@@ -214,6 +238,19 @@ def drop(
             remedy=f"add --confirm {name}",
         )
     print(f"deleted {drop_of(load(config), name)}")
+
+
+def _admit(
+    name: str, where: str, reason: str, timeout: float, config: Path, *, as_json: bool
+) -> None:
+    with wait_line("asking the job") as tell:
+        found = admit_of(load(config), name, where, reason, timeout=timeout, tell=tell)
+    if as_json:
+        print(json.dumps(asdict(found)))
+    elif found.rows:
+        print(f"{name}: {found.rows:,} late rows count from cut {found.cut} on")
+    else:
+        print(f"{name}: all {found.matching:,} late rows count already; nothing was changed")
 
 
 def _by_source(

@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.mutants.changed_rows import CHANGED_ROWS
 from tests.mutants.commits import COMMITS
 from tests.mutants.derived import DERIVED
+from tests.mutants.derived_admitted import DERIVED_ADMITTED
 from tests.mutants.derived_as_of import DERIVED_AS_OF
 from tests.mutants.derived_folds import DERIVED_FOLDS
 from tests.mutants.derived_histories import DERIVED_HISTORIES
@@ -41,6 +42,7 @@ ALL = (
     *SNAPSHOTS,
     *MASKED,
     *DERIVED,
+    *DERIVED_ADMITTED,
     *DERIVED_AS_OF,
     *DERIVED_FOLDS,
     *DERIVED_HISTORIES,

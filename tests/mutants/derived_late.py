@@ -77,8 +77,8 @@ DERIVED_LATE: Final = (
     _of(
         "a step forgets which rows are frozen",
         "late_rows/bringing",
-        "judge.state, judge.frozen = known.seen, self._frozen(stored)",
-        "judge.state = known.seen",
+        "late.frozen() - taken.places",
+        "set()",
         _CHANGED,
     ),
     _of(
@@ -98,8 +98,8 @@ DERIVED_LATE: Final = (
     _of(
         "a rebuild compares nothing",
         "late_rows/bringing",
-        "            if again:\n",
-        "            if False:\n",
+        "        if again and stored",
+        "        if False and stored",
         _COMPARED,
     ),
     _of(

@@ -2,13 +2,15 @@
 
 The loaded input has the rows as they are at the cut. Of each key the first late row of a window
 says what the window had: that row, or none. For rows that wait there are versions of the input's.
+Late rows that were admitted say nothing.
 """
 
 from collections.abc import Sequence
 
 from cdc.derive.engine.calculator import Calculator, named
-from cdc.derive.late.late_rows import EFFECT, OFFSET, START, Effect
-from cdc.derive.late.rule import Bound, LateRule
+from cdc.derive.late.late_rows import EFFECT, OFFSET, Effect
+from cdc.derive.late.notes import open_notes, place_columns
+from cdc.derive.late.rule import START, Bound, LateRule
 from cdc.derive.late.versions import NAME, SCHEMA, no_versions, versions
 from cdc.derive.sql.event_window import EventWindow
 from cdc.events.values.sql_text import postgres_name, postgres_string
@@ -23,7 +25,8 @@ def restore(database: Calculator, rule: LateRule, key: Sequence[str]) -> None:
     """
     if isinstance(rule.window, Bound):
         names = [name for name, _ in database.types(f"SELECT * FROM {named(rule.table)}")]  # noqa: S608
-        _keep_versions(database, versions(named(rule.table), named(rule.rows), names, key))
+        noted = f"({open_notes(named(rule.rows), rule, key)})"
+        _keep_versions(database, versions(named(rule.table), noted, names, key))
     else:
         _put_back(database, rule, rule.window, key)
 
@@ -44,8 +47,8 @@ def _put_back(
 ) -> None:
     keys = [postgres_name(name) for name in key]
     order = f"{OFFSET}, {EFFECT} = {postgres_string(Effect.LEFT_OUT)}"
-    first = f"row_number() OVER (PARTITION BY {', '.join([*keys, START])} ORDER BY {order})"
-    rows, table = named(rule.rows), named(rule.table)
+    first = f"row_number() OVER (PARTITION BY {place_columns(rule, key)} ORDER BY {order})"
+    rows, table = f"({open_notes(named(rule.rows), rule, key)})", named(rule.table)
     database.run(f"CREATE TABLE {_FROZEN} AS SELECT * FROM {rows} QUALIFY {first} = 1")  # noqa: S608
     equal = " AND ".join(f"f.{name} = t.{name}" for name in keys)
     place = f"EPOCH_US(f.{START}) = {_start(window, f't.{postgres_name(window.time)}')}"

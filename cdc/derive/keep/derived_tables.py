@@ -20,7 +20,7 @@ from cdc.derive.engine.inputs import Input
 from cdc.derive.keep.beside import Beside
 from cdc.derive.keep.histories import Histories
 from cdc.derive.keep.inputs_at import Inputs, inputs_at
-from cdc.derive.keep.late_tables import LateTables
+from cdc.derive.keep.late_tables import Admits, LateTables
 from cdc.derive.keep.table_steps import TableSteps
 from cdc.derive.keep.yielding import yielding
 from cdc.derive.late_rows.input_log import InputLog
@@ -69,6 +69,7 @@ class DerivedTables:
         seconds: float,
         log: InputLog | None = None,
         histories: Histories | None = None,
+        admissions: Admits | None = None,
     ) -> None:
         """Keep tables in the order of the definitions, in which each comes after its inputs.
 
@@ -76,7 +77,7 @@ class DerivedTables:
         not valid. ``digests`` tell one set of definitions from another. ``rebuilds`` are the tables
         to calculate anew, ``pauses`` those to leave where they are. A cut waits for so many
         ``seconds``. ``histories`` brings those there, and ``log`` says which rows are late, where
-        the log can be read.
+        the log can be read; ``admissions`` are those of late rows to count after all.
         """
         self._definitions = list(definitions)
         self._path_of, self._seconds = path_of, seconds
@@ -86,7 +87,7 @@ class DerivedTables:
         names = {str(definition.table) for definition in self._definitions}
         self._entries = {entry.table: entry for entry in last if entry.table in names}
         self._tried: dict[TableId, _Try] = {}
-        late = LateTables(log)
+        late = LateTables(log, admissions)
         self._steps = TableSteps(self._definitions, path_of, limits, late, histories)
         self._work: Future[None] | None = None
         self._took = 0.0  # seconds, what was done last
@@ -192,7 +193,7 @@ class DerivedTables:
         tried = self._tried.pop(definition.table, None)
         since = tried.inputs if tried is not None and not tried.failure else None
         try:
-            step = yield from self._steps.step(definition, inputs.at, row, since, anew=anew)
+            step = yield from self._steps.step(definition, inputs.at, row, since, before, anew=anew)
             before = self._after(step, definition)
         except CdcError as error:
             failure = error.message

@@ -14,6 +14,7 @@ from cdc.derive.late_rows.captured_log import CapturedLog
 from cdc.derive.step.limits import Limits
 from cdc.lake.layout import table_path
 from cdc.lake.records.derived_entry import DerivedEntry
+from cdc.state.admissions import admissions
 from cdc.state.derived_requests import pauses, rebuilds
 from cdc.tables import TableId, TableState
 
@@ -45,6 +46,7 @@ def open_derived(
         digests=found.digests,
         rebuilds=rebuilds(config.state_dir),
         pauses=pauses(config.state_dir),
+        admissions=admissions(config.state_dir),
         seconds=config.derived.seconds,
         histories=None if log is None else Histories(log),
         log=None if log is None else CapturedLog(log.reader, log.given_up),

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 
 import structlog
 
@@ -10,6 +11,7 @@ from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.inputs import Input
 from cdc.derive.keep.histories import Histories
 from cdc.derive.keep.late_tables import LateTables
+from cdc.derive.keep.reopening import Reopening, Why
 from cdc.derive.log.topic_rows import Recent
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
@@ -19,6 +21,7 @@ from cdc.derive.step.resident import ResidentTables
 from cdc.derive.step.step import Bringing, Opens
 from cdc.derive.step.writer import TableWriter
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
 from cdc.tables import TableId
 
@@ -54,10 +57,11 @@ class TableSteps:
         inputs: Mapping[TableId, Input],
         row: LedgerRow,
         since: Mapping[TableId, Input] | None,
+        before: DerivedEntry,
         *,
         anew: bool,
     ) -> Steps[Step]:
-        """Bring a table to the cut of ``row``.
+        """Bring a table to the cut of ``row``, from the one ``before``.
 
         ``since`` are the inputs of which it is known to have the rows; with ``anew`` all is
         calculated. Raises what the step of its kind raises.
@@ -72,16 +76,8 @@ class TableSteps:
         if definition.history is not None:
             step = self._history_step(definition, row, mark, anew=anew)
         else:
-            step = yield from Bringing(
-                definition=definition,
-                inputs=inputs,
-                writer=self._writers[definition.table],
-                mark=mark,
-                limits=self._limits,
-                resident=self._resident,
-                open=self._open,
-                measured=self._measured[definition.table],
-            ).steps(since, anew=anew)
+            bring = partial(self._query_step, inputs, mark, since, anew=anew)
+            step = yield from Reopening(definition, inputs, before).bring(bring)
         _tell(definition.table, row.cut, step, time.monotonic() - began)
         return step
 
@@ -93,6 +89,27 @@ class TableSteps:
     def close(self) -> None:
         """Give up what is kept in memory."""
         self._resident.close()
+
+    def _query_step(
+        self,
+        inputs: Mapping[TableId, Input],
+        mark: Mark,
+        since: Mapping[TableId, Input] | None,
+        definition: Definition,
+        why: Why,
+        *,
+        anew: bool,
+    ) -> Steps[Step]:
+        return Bringing(
+            definition=definition,
+            inputs=inputs,
+            writer=self._writers[definition.table],
+            mark=replace(mark, admitted=why),
+            limits=self._limits,
+            resident=self._resident,
+            open=self._open,
+            measured=self._measured[definition.table],
+        ).steps(since, anew=anew and not why)
 
     def _late_step(
         self,

@@ -10,7 +10,7 @@ from cdc.derive.late.watermark import Event, Row, Transaction, Watermark
 
 EFFECT: Final = "_effect"
 OFFSET: Final = "_offset"
-START: Final = "_window_start"
+CUT: Final = "_cut"
 """Columns of a table of late rows, beside those of the input."""
 Place = tuple[object, ...]
 """A key and the start of a window: where a final window has a row, or has none."""
@@ -23,6 +23,7 @@ class Effect(StrEnum):
     REMOVED = "removed"  # the window does not count it any more
     LEFT_OUT = "left out"  # the window does not count it, though the source has it
     KEPT = "kept"  # the window counts it still, though the source has it no more
+    ADMITTED = "admitted"  # no event: what was late of the place counts after all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,14 @@ class LateRow:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """Places where late rows count after all: those of events up to an offset."""
+
+    upto: int
+    places: frozenset[Place]
+
+
 @dataclass(slots=True)
 class Judge:
     """Judges transactions in the order of the log; ``state`` is what it has seen so far.
@@ -46,20 +55,30 @@ class Judge:
     With ``policy: aside`` a window is as it was when it became final. So the first late event of a
     key in a window decides, and ``frozen`` has all those places. With a bound, which rows had
     waited long enough is another matter for each: all events of late rows are noted.
+
+    ``admitted`` are admissions that lie before, oldest first: behind each of them the next late
+    event at one of its places decides again.
     """
 
     rule: LateRule
     state: Watermark = field(default_factory=Watermark)
     frozen: set[Place] = field(default_factory=set)
+    admitted: list[Admitted] = field(default_factory=list)
 
     def judge(self, transactions: Iterable[Transaction]) -> Iterator[LateRow]:
         """Yield the late rows of the transactions, and take them into the state."""
         for transaction in transactions:
             closed = self.state.time(self.rule)
+            self._admit(transaction)
             for event in transaction.events if closed is not None else ():
                 for row, effect in self._effects(event, closed):
                     yield self._late(row, effect, event, transaction, closed or 0)
             self.state = self.state.after(transaction, self.rule)
+
+    def _admit(self, transaction: Transaction) -> None:
+        for event in transaction.events[:1]:
+            while self.admitted and self.admitted[0].upto < event.offset:
+                self.frozen -= self.admitted.pop(0).places
 
     def _effects(self, event: Event, closed: int | None) -> Iterator[tuple[Row, Effect]]:
         aside, decided = self.rule.policy == "aside", set[Place]()

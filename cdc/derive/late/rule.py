@@ -1,6 +1,6 @@
 """Define when a row of an input is late, and when a row of the result is final."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
@@ -10,6 +10,8 @@ from cdc.tables import TableId
 Policy = Literal["keep", "aside"]
 FINAL: Final = "_final"
 """The column of the result that says whether its window is final."""
+START: Final = "_window_start"
+"""The column of late rows that has the start of a window."""
 FUTURE: Final = 300_000_000
 """So many microseconds after its own commit a row's time may be; a later one says nothing."""
 
@@ -35,11 +37,19 @@ class LateRule:
     idle: int | None = None  # how long the table may rest before its windows close without rows
     policy: Policy = "keep"
     emits_final: bool = False  # rows that are not final are left out
+    admissions: int | None = None  # the cut up to which admitted rows count; None: all do
 
     @property
     def judged_by(self) -> Mapping[str, Any]:
         """What decides which rows are late, beside the watermark: of a bound not its length."""
         return {"time": self.window.time} if isinstance(self.window, Bound) else asdict(self.window)
+
+    def place(self, key: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns of late rows that say where one counts: a key in a window.
+
+        What a row waits for is looked up by its key alone.
+        """
+        return tuple(key) if isinstance(self.window, Bound) else (*key, START)
 
     def last_end(self, time: int) -> int:
         """Return the end of the last window that a row of this time falls into.
