@@ -19,7 +19,7 @@ from cdc.cli.show.derived_tables import (
     verdicts,
 )
 from cdc.cli.show.wait_line import wait_line
-from cdc.client.derived.at_cut import definitions, one_of, published_row
+from cdc.client.derived.at_cut import definitions, one_of, published_row, timed_tables
 from cdc.client.derived.at_cut import preview as preview_of
 from cdc.client.derived.check import check as check_all
 from cdc.client.derived.drop import drop as drop_of
@@ -97,11 +97,13 @@ def explain(
 @derived.command("list")
 def list_them(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
     """List the derived tables of the newest cut: the state of each, its cut and its rows."""
-    row = published_row(load(config), None)
+    loaded = load(config)
+    row = published_row(loaded, None)
+    timed = timed_tables(loaded, row)
     if as_json:
-        print(json.dumps(listing_facts(row), indent=2))
+        print(json.dumps(listing_facts(row, timed), indent=2))
     elif row.derived:
-        Console(highlight=False).print(listing(row))
+        Console(highlight=False).print(listing(row, timed))
     else:
         print("no table is derived")
 

@@ -1,5 +1,6 @@
 """Derived tables as tables on the terminal."""
 
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -15,8 +16,11 @@ from cdc.lake.records.ledger import LedgerRow
 _WITNESSES: Final = {"local": "DuckDB", "spark": "Spark", "source": "the source"}
 
 
-def listing(row: LedgerRow) -> Table:
-    """Return the state, cut and rows of each derived table of the cut, and what was late."""
+def listing(row: LedgerRow, timed: Collection[str]) -> Table:
+    """Return the state, cut and rows of each derived table of the cut, and what was late.
+
+    ``timed`` are the tables that depend on the time of the cut.
+    """
     table, lateness = (
         Table(show_edge=False, caption=f"cut {row.cut}", caption_justify="left"),
         lateness_at(row),
@@ -26,15 +30,24 @@ def listing(row: LedgerRow) -> Table:
     for entry in row.derived:
         state = Text(entry.state, "red" if is_flagged(entry) else "")
         numbers = str(entry.at_cut), str(entry.version), f"{entry.rows:,}"
-        said = str(lateness.get(entry.table, ""))
-        table.add_row(Text(entry.table), state, *numbers, Text(entry.reason or said))
+        said = entry.reason or str(lateness.get(entry.table, ""))
+        by_time = "depends on cut_time()" if entry.table in timed else ""
+        said = "; ".join(filter(None, (said, by_time)))
+        table.add_row(Text(entry.table), state, *numbers, Text(said))
     return table
 
 
-def listing_facts(row: LedgerRow) -> list[dict[str, Any]]:
-    """Return the entries of the cut as objects for JSON, each with what was late."""
+def listing_facts(row: LedgerRow, timed: Collection[str]) -> list[dict[str, Any]]:
+    """Return what ``listing`` shows as objects for JSON."""
     lateness = {name: asdict(one) for name, one in lateness_at(row).items()}
-    return [{**asdict(one), "lateness": lateness.get(one.table)} for one in row.derived]
+    return [
+        {
+            **asdict(one),
+            "lateness": lateness.get(one.table),
+            "time_dependent": one.table in timed,
+        }
+        for one in row.derived
+    ]
 
 
 def preview_table(row: LedgerRow, rows: pa.Table) -> Table:
