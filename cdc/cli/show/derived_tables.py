@@ -1,10 +1,12 @@
 """Derived tables as tables on the terminal."""
 
+import json
 from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any, Final
 
 import pyarrow as pa
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -50,6 +52,14 @@ def listing_facts(row: LedgerRow, timed: Collection[str]) -> list[dict[str, Any]
     ]
 
 
+def show_rows(row: LedgerRow, rows: pa.Table, *, as_json: bool) -> None:
+    """Print the rows as they are at the cut."""
+    if as_json:
+        print(json.dumps(preview_facts(row, rows), indent=2))
+    else:
+        Console(highlight=False).print(preview_table(row, rows))
+
+
 def preview_table(row: LedgerRow, rows: pa.Table) -> Table:
     """Return the rows as they are at the cut."""
     table = Table(show_edge=False, caption=f"at cut {row.cut}", caption_justify="left")
@@ -62,11 +72,14 @@ def preview_table(row: LedgerRow, rows: pa.Table) -> Table:
 
 def preview_facts(row: LedgerRow, rows: pa.Table) -> dict[str, Any]:
     """Return the rows as an object for JSON; what JSON lacks is text."""
-    plain = [{name: _plain(value) for name, value in values.items()} for values in rows.to_pylist()]
+    plain = [
+        {name: plain_value(value) for name, value in values.items()} for values in rows.to_pylist()
+    ]
     return {"cut": row.cut, "rows": plain}
 
 
-def _plain(value: object) -> object:
+def plain_value(value: object) -> object:
+    """Return a value for JSON; what JSON lacks is text."""
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
@@ -83,3 +96,9 @@ def verdicts(report: DerivedReport) -> Table:
             outcome = Text(verdict.reason, "red")
         table.add_row(Text(verdict.table), *numbers, outcome)
     return table
+
+
+def report_facts(report: DerivedReport) -> dict[str, Any]:
+    """Return the verdicts as an object for JSON."""
+    tables = [asdict(table) | {"equal": table.equal} for table in report.tables]
+    return {**asdict(report), "equal": report.equal, "tables": tables}

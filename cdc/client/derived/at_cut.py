@@ -89,17 +89,22 @@ def calculated(
     config: Config, definition: Definition, row: LedgerRow
 ) -> Iterator[tuple[Calculator, str]]:
     """Give a database that has the inputs of the definition at the cut, and its query there."""
+    refuse_timeless(definition, row)
+    inputs = {table: input_at(table, row).open() for table in definition.inputs}
+    with calculator(config.derived.memory_mb) as database:
+        load(database, inputs, definition)
+        query = query_at(definition, inputs)
+        yield database, typed(query, database.outputs(query))
+
+
+def refuse_timeless(definition: Definition, row: LedgerRow) -> None:
+    """Raise CONFIG for a table that depends on the time of a cut that has none."""
     if definition.is_timed and row.committed_at is None:
         raise CdcError(
             ErrorKind.CONFIG,
             f"cut {row.cut} has no commit, and cut_time() no value in {definition.table}",
             remedy=_LATER,
         )
-    inputs = {table: input_at(table, row).open() for table in definition.inputs}
-    with calculator(config.derived.memory_mb) as database:
-        load(database, inputs, definition)
-        query = query_at(definition, inputs)
-        yield database, typed(query, database.outputs(query))
 
 
 def _refuse_late_rows(definition: Definition) -> None:
