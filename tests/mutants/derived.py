@@ -115,8 +115,8 @@ DERIVED: Final = (
     Mutant(
         name="derived: a failure is not forgotten when the inputs change",
         file="cdc/derive/keep/derived_tables.py",
-        old="tried.inputs != inputs.at or anew or",
-        new="(tried.inputs != inputs.at and not tried.failure) or anew or",
+        old="or not tried.inputs.give_the_rows_of(inputs):",
+        new="or not (tried.failure or tried.inputs.give_the_rows_of(inputs)):",
         tests=_KEPT,
     ),
     Mutant(

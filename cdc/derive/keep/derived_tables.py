@@ -15,8 +15,8 @@ from typing import Final, Protocol
 
 import structlog
 
+from cdc.derive.definition.at_time import at_time
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.inputs import Input
 from cdc.derive.keep.beside import Beside
 from cdc.derive.keep.histories import Histories
 from cdc.derive.keep.inputs_at import Inputs, inputs_at
@@ -41,7 +41,7 @@ logger = structlog.get_logger(__name__)
 class _Try:
     """The last inputs from which a table was calculated, and why that failed; empty if not."""
 
-    inputs: Mapping[TableId, Input]
+    inputs: Inputs
     failure: str = ""
 
 
@@ -169,7 +169,8 @@ class DerivedTables:
             return replace(before, state=state.value, reason=inputs.missing)
         tried = self._tried.get(definition.table)
         anew = self._rebuilds.is_asked(definition.table)
-        if tried is None or tried.inputs != inputs.at or anew or definition.late_rows is not None:
+        again = anew or definition.late_rows is not None
+        if tried is None or again or not tried.inputs.give_the_rows_of(inputs):
             found = self._calculated(definition, inputs, row, before, anew=anew)
             before, tried = yield from found
         else:
@@ -191,19 +192,20 @@ class DerivedTables:
         """Calculate the table; a failure of it is tried again when its inputs have changed."""
         name, failure = str(definition.table), ""
         tried = self._tried.pop(definition.table, None)
-        since = tried.inputs if tried is not None and not tried.failure else None
+        since = tried.inputs.at if tried is not None and not tried.failure else None
         try:
-            step = yield from self._steps.step(definition, inputs.at, row, since, before, anew=anew)
+            timed = at_time(definition, inputs.time)
+            step = yield from self._steps.step(timed, inputs.at, row, since, before, anew=anew)
             before = self._after(step, definition)
         except CdcError as error:
             failure = error.message
             logger.warning("derived table stops", table=name, reason=failure)
         except Exception as error:  # noqa: BLE001 - no captured table may stop for it
             logger.warning("derived table stops", table=name, trace=traceback_of(error))
-            return before, _Try(inputs.at, type(error).__name__)
+            return before, _Try(inputs, type(error).__name__)
         if anew:
             self._rebuilds.done(definition.table)
-        tried = self._tried[definition.table] = _Try(inputs.at, failure)
+        tried = self._tried[definition.table] = _Try(inputs, failure)
         return before, tried
 
     def _after(self, step: Step, definition: Definition) -> DerivedEntry:

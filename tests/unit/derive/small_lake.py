@@ -35,6 +35,7 @@ class SmallLake:
     cross_check: int = 0
     large: Large | None = None
     measured: bool = False
+    committed_at: datetime | None = None  # the last commit of the next cut
 
     def path(self, table: TableId) -> str:
         return f"{self.folder}/lake/{table.schema}/{table.name}"
@@ -73,7 +74,7 @@ class SmallLake:
             cut=self.cut,
             epoch=1,
             lsn=1000 + self.cut,
-            committed_at=None,
+            committed_at=self.committed_at,
             published_at=datetime.now(UTC),
             transactions=1,
             tables=tuple(self._entry(name) for name in self.schemas),
