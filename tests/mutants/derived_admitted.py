@@ -50,7 +50,7 @@ DERIVED_ADMITTED: Final = (
         "derive/late_rows/admitting",
         "if offset > upto.get(one, -1)}",
         "if one not in upto}",
-        f"{_LATE}/test_admitted_by_hand.py::test_one_seven_and_many_cuts_are_the_same",
+        f"{_ADMITTED}::test_what_is_admitted_has_come_in_time",
     ),
     _of(
         "a rebuild knows of no admission",
@@ -88,10 +88,10 @@ DERIVED_ADMITTED: Final = (
         f"{_ADMITTED}::test_a_crash_between_the_steps_neither_loses_nor_doubles",
     ),
     _of(
-        "a reader is told of the admissions of all cuts",
+        "a reader is told that all was admitted",
         "client/read/admitted",
-        "if said and after < version <= upto:",
-        "if said:",
+        " WHERE {same}",
+        "",
         "tests/unit/client/derived/test_admit_asked.py::"
         "test_a_reader_of_changes_sees_which_of_them_was_admitted",
     ),

@@ -14,7 +14,7 @@ from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator, calculator
 from cdc.derive.engine.inputs import Input, declare, find
 from cdc.derive.engine.output_types import Output
-from cdc.derive.engine.restored import declare_versions
+from cdc.derive.engine.restored import declare_restored
 from cdc.derive.late.shown import shown
 from cdc.derive.sql.problem import Problem
 from cdc.errors import CdcError
@@ -90,7 +90,7 @@ class _Binder:
             find(self._database, table, definition, ())
         query, late = at_time(definition, ANY_TIME).duckdb, definition.late
         if late is not None and late.table in self._declared:
-            declare_versions(self._database, late)
+            declare_restored(self._database, late)
         return self._database.outputs(query if late is None else shown(late, query, None))
 
     def _declare_derived(self, table: TableId, outputs: Sequence[Output]) -> None:

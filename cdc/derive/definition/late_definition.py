@@ -8,7 +8,7 @@ from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.file_names import late_of
 from cdc.derive.definition.front_matter import FrontMatter, key_place
 from cdc.derive.definition.late_matter import LateQuery
-from cdc.derive.definition.late_versions import of_versions
+from cdc.derive.definition.late_versions import of_versions, of_windowed
 from cdc.derive.late.rule import FINAL, Bound, LateRule
 from cdc.derive.sql import printing
 from cdc.derive.sql.problem import Place, Problem
@@ -36,8 +36,9 @@ def with_late(
         ]
     place = key_place(text, "late")
     rows = _rows(definition, rule, place)
-    if isinstance(rule.window, Bound) and rule.policy == "aside":
-        read = of_versions(definition.query, front.late.column)
+    if rule.policy == "aside":
+        query, is_bound = definition.query, isinstance(rule.window, Bound)
+        read = of_versions(query, front.late.column) if is_bound else of_windowed(query, rule.table)
         definition = replace(definition, duckdb=printing.duckdb(read))
     return [rows, _judged(definition, rule, place, rows)], []
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from cdc.derive.engine.calculator import Calculator, named
 from cdc.derive.late.late_rows import CUT, EFFECT, OFFSET
-from cdc.derive.late.rule import START, Bound, LateRule
+from cdc.derive.late.rule import END, START, Bound, LateRule
 from cdc.derive.late.watermark import refuse_no_moment
 from cdc.errors import ErrorKind
 
@@ -19,7 +19,7 @@ FACTS: Final = pa.schema(
         ("_op", pa.string()),
         (EFFECT, pa.string()),
         (START, _TIME),
-        ("_window_end", _TIME),
+        (END, _TIME),
         ("_watermark", _TIME),
         (CUT, pa.int64()),
         ("_lsn", pa.int64()),

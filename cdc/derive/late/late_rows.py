@@ -28,7 +28,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateRow:
-    """A row whose windows were all over; times are in microseconds since 1970."""
+    """A row for which a window was over; times are in microseconds since 1970."""
 
     row: Row
     op: str  # the connector's letter of its event
@@ -36,7 +36,7 @@ class LateRow:
     offset: int
     lsn: int
     watermark: int
-    start: int  # of its last window
+    start: int  # of that window: the row's last one, if it is counted
     end: int
 
 
@@ -71,8 +71,8 @@ class Judge:
             closed = self.state.time(self.rule)
             self._admit(transaction)
             for event in transaction.events if closed is not None else ():
-                for row, effect in self._effects(event, closed):
-                    yield self._late(row, effect, event, transaction, closed or 0)
+                for row, start, effect in self._effects(event, closed):
+                    yield self._late(row, start, effect, event, transaction, closed or 0)
             self.state = self.state.after(transaction, self.rule)
 
     def _admit(self, transaction: Transaction) -> None:
@@ -80,25 +80,35 @@ class Judge:
             while self.admitted and self.admitted[0].upto < event.offset:
                 self.frozen -= self.admitted.pop(0).places
 
-    def _effects(self, event: Event, closed: int | None) -> Iterator[tuple[Row, Effect]]:
+    def _effects(self, event: Event, closed: int | None) -> Iterator[tuple[Row, int, Effect]]:
+        """Yield what became of each row of an event in each window for which it is late."""
         aside, decided = self.rule.policy == "aside", set[Place]()
-        for row, is_before in ((event.before, True), (event.after, False)):
-            if row is None or row.time is None or not self.rule.is_late(row.time, closed):
-                continue
+        for row, start, is_before in self._windows(event, closed):
             if not aside:
-                yield row, Effect.REMOVED if is_before else Effect.ADDED
+                yield row, start, Effect.REMOVED if is_before else Effect.ADDED
                 continue
-            place = (*(event.key or ()), self.rule.start(row.time))
+            place = (*(event.key or ()), start)
             if place not in self.frozen:
-                yield row, Effect.KEPT if is_before else Effect.LEFT_OUT
+                yield row, start, Effect.KEPT if is_before else Effect.LEFT_OUT
                 decided.add(place)
         if not isinstance(self.rule.window, Bound):
             self.frozen |= decided
 
-    def _late(
-        self, row: Row, effect: Effect, event: Event, transaction: Transaction, closed: int
+    def _windows(self, event: Event, closed: int | None) -> Iterator[tuple[Row, int, bool]]:
+        for row, is_before in ((event.before, True), (event.after, False)):
+            if row is not None and row.time is not None:
+                for start in self.rule.late_starts(row.time, closed):
+                    yield row, start, is_before
+
+    def _late(  # noqa: PLR0917 - the parts of a late row
+        self,
+        row: Row,
+        start: int,
+        effect: Effect,
+        event: Event,
+        transaction: Transaction,
+        closed: int,
     ) -> LateRow:
-        time = row.time or 0
         return LateRow(
             row=row,
             op=event.op,
@@ -106,6 +116,6 @@ class Judge:
             offset=event.offset,
             lsn=transaction.lsn,
             watermark=closed,
-            start=self.rule.start(time),
-            end=self.rule.last_end(time),
+            start=start,
+            end=self.rule.end(start),
         )

@@ -17,13 +17,12 @@ from cdc.derive.engine.inputs import rows as rows_of
 from cdc.derive.engine.late_facts import ADMITTED_AT, FACTS, REASON
 from cdc.derive.late.late_rows import CUT, EFFECT, OFFSET, Admitted, Effect, Place
 from cdc.derive.late.notes import ADMITTED, open_notes, place_columns
-from cdc.derive.late.rule import START, LateRule
+from cdc.derive.late.rule import END, START, LateRule
 from cdc.errors import CdcError, ErrorKind
 from cdc.state.admissions import Admission
 
 _NOTES: Final = '"wal2lake_notes"'
 _CHOSEN: Final = '"_cdc_chosen"'
-_END: Final = "_window_end"
 logger = structlog.get_logger(__name__)
 
 
@@ -98,8 +97,10 @@ class LateTable:
         if not {self.rule.window.time, *self.key, REASON} <= set(names):
             return None
         rows = rows_of(self.table, names, f"WHERE {ADMITTED}").read_all()
+        if self.rule.puts_hops_aside:
+            return rows  # a row has several windows, of which it names one
         times = plain_values(rows[self.rule.window.time])
-        for name, of in ((START, self.rule.start), (_END, self.rule.last_end)):
+        for name, of in ((START, self.rule.start), (END, self.rule.last_end)):
             rows = _set(rows, name, [of(time) for time in times])
         return rows
 

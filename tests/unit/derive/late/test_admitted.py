@@ -125,6 +125,7 @@ def test_what_was_late_after_the_cut_that_was_seen_is_left_out(tmp_path: Path) -
     assert eleven(seen) == (3, 13)
 
 
+@pytest.mark.parametrize("apart", [0, 1])
 @pytest.mark.parametrize(
     ("later", "window", "noted"),
     [
@@ -139,20 +140,30 @@ def test_an_admitted_window_is_final_again(
     later: tuple[Values, Values | None],
     window: tuple[int, int],
     noted: list[tuple[str, str, int]],
+    apart: int,
 ) -> None:
-    """What comes afterwards is late like any other event, and may be admitted too."""
+    """What comes afterwards is late like any other event, and may be admitted too.
+
+    It may be in the cut that admits the row, or in one ``apart``.
+    """
     changing = Changing(tmp_path, log(did(later)))
     with closing(changing.keep(ASIDE)) as kept:
         changing.cut(kept, 3)
         changing.admit("id = 2", seen=1)
-        changing.cut(kept, 3)
+        for _ in range(apart):
+            changing.cut(kept, 3)
         late, seen = changing.cut(kept, 4)
-        changing.admit("id = 2", seen=3)
+        changing.admit("id = 2", seen=2 + apart)
         last = changing.cut(kept, 4)[1]
 
     assert eleven(seen) == window
     rows = [row for row in rows_of(late) if row[0] == 2]
-    assert sorted((row[3], row[4], row[1]) for row in rows if row[8] == 3) == noted
+    assert (
+        sorted(
+            (row[3], row[4], row[1]) for row in rows if row[8] == 2 + apart and row[4] != "admitted"
+        )
+        == noted
+    )
     moved = later[1] if later[1] is not None and _hour(later[1]) == ELEVEN else None
     assert eleven(last) == ((1, 1) if moved is None else (2, 1 + moved[1]))
 
@@ -309,18 +320,21 @@ def test_a_payment_that_is_admitted_pays_its_order(tmp_path: Path, cuts: int) ->
 
 def test_what_is_admitted_has_come_in_time(tmp_path: Path) -> None:
     """Another admission, of a row that has changed since, gives what there is now."""
-    second = (LATE, (2, 50, at("11:46")))
-    changing = Changing(tmp_path, log(did(second), did((second[1], (2, 500, at("11:47"))))))
+    second, third, fourth = ((2, n, at("11:46")) for n in (50, 500, 5000))
+    steps = [did((LATE, second)), did((second, third)), did((third, fourth))]
+    changing = Changing(tmp_path, log(*steps))
     with closing(changing.keep(ASIDE)) as kept:
         changing.cut(kept, 4)
         changing.admit("id = 2", seen=1)
         first = changing.cut(kept, 4)[1]
         changing.admit("_effect = 'kept' OR n = 500", seen=2)
         late, same = changing.cut(kept, 5)
-        changing.admit("n = 500", seen=3)
-        last = changing.cut(kept, 5)[1]
+        more = changing.cut(kept, 6)[0]
+        changing.admit("n = 500", seen=4)
+        last = changing.cut(kept, 6)[1]
 
-    assert [eleven(one) for one in (first, same, last)] == [(2, 51), (2, 51), (2, 501)]
+    assert [eleven(one) for one in (first, same, last)] == [(2, 51), (2, 51), (2, 5001)]
+    assert told(more) == told(late)
     assert [row[:2] for row in told(late) if row[0] == 2][1:] == [
         (2, "admitted"),
         (2, "kept"),
