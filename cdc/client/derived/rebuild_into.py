@@ -24,7 +24,7 @@ from cdc.client.derived.likeness import Likeness, likeness
 from cdc.config import Config
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.inputs import Input
-from cdc.derive.keep.open_derived import limits
+from cdc.derive.keep.allowed import limits
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
 from cdc.derive.step.ready import Step

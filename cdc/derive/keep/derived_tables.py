@@ -10,7 +10,7 @@ thread leaves the cores to others, so captured tables are as fresh as without th
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol
 
 import structlog
@@ -19,7 +19,7 @@ from cdc.derive.definition.at_time import at_time
 from cdc.derive.definition.definition import Definition
 from cdc.derive.keep.beside import Beside
 from cdc.derive.keep.histories import Histories
-from cdc.derive.keep.inputs_at import Inputs, inputs_at
+from cdc.derive.keep.inputs_at import Inputs, Tried, inputs_at
 from cdc.derive.keep.late_tables import Admits, LateTables
 from cdc.derive.keep.table_steps import TableSteps
 from cdc.derive.keep.yielding import yielding
@@ -35,14 +35,6 @@ from cdc.tables import TableId, TableState
 
 _CURRENT: Final = frozenset({TableState.STREAMING.value, TableState.DEGRADED.value})
 logger = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Try:
-    """The last inputs from which a table was calculated, and why that failed; empty if not."""
-
-    inputs: Inputs
-    failure: str = ""
 
 
 class Requests(Protocol):
@@ -86,7 +78,7 @@ class DerivedTables:
         self._rebuilds, self._pauses = rebuilds, pauses
         names = {str(definition.table) for definition in self._definitions}
         self._entries = {entry.table: entry for entry in last if entry.table in names}
-        self._tried: dict[TableId, _Try] = {}
+        self._tried: dict[TableId, Tried] = {}
         late = LateTables(log, admissions)
         self._steps = TableSteps(self._definitions, path_of, limits, late, histories)
         self._work: Future[None] | None = None
@@ -188,7 +180,7 @@ class DerivedTables:
         before: DerivedEntry,
         *,
         anew: bool,
-    ) -> Steps[tuple[DerivedEntry, _Try]]:
+    ) -> Steps[tuple[DerivedEntry, Tried]]:
         """Calculate the table; a failure of it is tried again when its inputs have changed."""
         name, failure = str(definition.table), ""
         tried = self._tried.pop(definition.table, None)
@@ -202,10 +194,10 @@ class DerivedTables:
             logger.warning("derived table stops", table=name, reason=failure)
         except Exception as error:  # noqa: BLE001 - no captured table may stop for it
             logger.warning("derived table stops", table=name, trace=traceback_of(error))
-            return before, _Try(inputs, type(error).__name__)
+            return before, Tried(inputs, type(error).__name__)
         if anew:
             self._rebuilds.done(definition.table)
-        tried = self._tried[definition.table] = _Try(inputs, failure)
+        tried = self._tried[definition.table] = Tried(inputs, failure)
         return before, tried
 
     def _after(self, step: Step, definition: Definition) -> DerivedEntry:

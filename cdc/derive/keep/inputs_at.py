@@ -31,6 +31,14 @@ class Inputs:
         return (self.at, self.time) == (other.at, other.time)
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The last inputs from which a table was calculated, and why that failed; empty if not."""
+
+    inputs: Inputs
+    failure: str = ""
+
+
 def inputs_at(
     definition: Definition, row: LedgerRow, derived: Mapping[str, DerivedEntry]
 ) -> Inputs:

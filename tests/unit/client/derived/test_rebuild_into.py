@@ -1,6 +1,8 @@
 """``derived rebuild --into`` builds a table anew beside the served one, and compares the two."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -298,3 +300,12 @@ def test_the_mark_says_of_which_cut_and_inputs_it_is(asked: Asked) -> None:
     facts = json.loads(commit["userMetadata"])
     assert (facts["cut"], facts["definition"]) == (1, entry(row).definition)
     assert facts["inputs"] == {"shop.orders": row.tables[0].version}
+
+
+def test_the_commands_load_no_spark() -> None:
+    """Loading it takes seconds, and a client may not have it."""
+    asked = "import sys, cdc.cli.derived; print('pyspark' in sys.modules)"
+
+    run = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+
+    assert run.stdout.split() == ["False"]
