@@ -1,16 +1,14 @@
 """``wal2lake derived``: everything that operators do with derived tables."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
-from enum import Enum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.cli.show.admitted import admit
 from cdc.cli.show.checked_definitions import checked_facts, show_checked
 from cdc.cli.show.derived_tables import (
     listing,
@@ -20,8 +18,8 @@ from cdc.cli.show.derived_tables import (
     verdicts,
 )
 from cdc.cli.show.rebuilt import build_into
+from cdc.cli.show.verified import Engine, by_source_now, by_spark
 from cdc.cli.show.wait_line import wait_line
-from cdc.client.derived.admit import admit as admit_of
 from cdc.client.derived.at_cut import definitions, one_of, published_row, timed_tables
 from cdc.client.derived.at_cut import preview as preview_of
 from cdc.client.derived.check import check as check_all
@@ -29,10 +27,9 @@ from cdc.client.derived.drop import drop as drop_of
 from cdc.client.derived.explain import explain as explain_of
 from cdc.client.derived.late import late_rows
 from cdc.client.derived.rebuild import rebuild as rebuild_of
-from cdc.client.derived.verify import DerivedReport, verify_by_source, verify_locally
-from cdc.config import Config, load
+from cdc.client.derived.verify import verify_locally
+from cdc.config import load
 from cdc.errors import POLICY, CdcError, ErrorKind
-from cdc.observe import logs
 from cdc.state.derived_requests import pauses
 from cdc.state.pipeline import resolve
 from cdc.tables import TableId
@@ -60,13 +57,6 @@ TimeoutOption = Annotated[
     float,
     typer.Option("--timeout", metavar="SECONDS", min=1, help="How long to wait for the cut."),
 ]
-
-
-class Engine(Enum):
-    """What calculates in this process, as ``--engine`` names it."""
-
-    LOCAL = "local"
-    SPARK = "spark"
 
 
 EngineOption = Annotated[
@@ -146,7 +136,7 @@ def late(  # noqa: PLR0917 - the options of a command
     The condition is SQL over the columns that are printed, such as "id = 7" or "_cut < 90".
     """
     if where is not None:
-        _admit(name, where, reason, timeout, config, as_json=as_json)
+        admit(name, where, reason, timeout, config, as_json=as_json)
         return
     if reason:
         raise CdcError(
@@ -172,9 +162,9 @@ def verify(  # noqa: PLR0917 - the options of a command
 ) -> None:
     """Calculate tables again and compare all rows; exit 1 when any differs."""
     if by_source:
-        report = _by_source(load(config), names or (), at, timeout, engine)
+        report = by_source_now(load(config), names or (), at, timeout, engine)
     elif engine is Engine.SPARK:
-        report = _by_spark(load(config), names or (), at)
+        report = by_spark(load(config), names or (), at)
     else:
         report = verify_locally(load(config), names or (), at)
     if as_json:
@@ -247,36 +237,3 @@ def drop(
             remedy=f"add --confirm {name}",
         )
     print(f"deleted {drop_of(load(config), name)}")
-
-
-def _admit(
-    name: str, where: str, reason: str, timeout: float, config: Path, *, as_json: bool
-) -> None:
-    with wait_line("asking the job") as tell:
-        found = admit_of(load(config), name, where, reason, timeout=timeout, tell=tell)
-    if as_json:
-        print(json.dumps(asdict(found)))
-    elif found.rows:
-        print(f"{name}: {found.rows:,} late rows count from cut {found.cut} on")
-    else:
-        print(f"{name}: all {found.matching:,} late rows count already; nothing was changed")
-
-
-def _by_source(
-    config: Config, names: Sequence[str], at: str | None, timeout: float, engine: Engine
-) -> DerivedReport:
-    if at is not None or engine is not Engine.LOCAL:
-        raise CdcError(
-            ErrorKind.CONFIG,
-            "the source can only calculate by itself, as of now",
-            remedy="leave out --at and --engine, or --source",
-        )
-    with wait_line("verifying") as tell:
-        return verify_by_source(resolve(config), names, timeout=timeout, tell=tell)
-
-
-def _by_spark(config: Config, names: Sequence[str], at: str | None) -> DerivedReport:
-    from cdc.client.derived.by_spark import verify_by_spark  # noqa: PLC0415 - loads pyspark
-
-    logs.quiet()
-    return verify_by_spark(config, names, at)
