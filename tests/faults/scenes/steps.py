@@ -238,7 +238,8 @@ def admitted(bank: Armed, name: str, await_kills: Await) -> None:
     until(lambda: _late(bank, "left out"), COMMAND_SECONDS)
     first, *_ = _late(bank, "left out")
     where = f"counter = {first['counter']} AND version = {first['version']}"
-    with _running(bank, "derived", "late", "kept.windows", "--admit", where, "--reason", name):
+    asked = ("--admit", where, "--reason", name, "--timeout", str(COMMAND_SECONDS))
+    with _running(bank, "derived", "late", "kept.windows", *asked):
         await_kills()
     assert [row["_reason"] for row in _late(bank, "admitted")].count(name) == 1
 

@@ -128,16 +128,16 @@ def test_one_seven_and_many_cuts_are_the_same(tmp_path: Path, most: int) -> None
 
 def counted(log: Sequence[Did], *, is_emitted: bool) -> list[tuple[object, ...]]:
     """Return the windows: of each the rows of now, or of when it became final."""
-    until, found = watermark(log), defaultdict(list)
+    until, found = watermark(log), defaultdict[int, list[int]](list)
     for start in range(SLIDE - LENGTH, 500, SLIDE):
         ends = (n for n in range(1, len(log) + 1) if is_over(start, watermark(log[:n])))
         for row in after(log[: next(ends, len(log))]).values():
             if row[2] is not None and start <= row[2] < start + LENGTH:
                 found[start].append(row[1])
-    shown = []
+    shown: list[tuple[object, ...]] = []
     for start, numbers in found.items():
-        row = (time(start), time(start + LENGTH), len(numbers), sum(numbers))
+        window = (time(start), time(start + LENGTH), len(numbers), sum(numbers))
         is_final = is_over(start, until)
         if not is_emitted or is_final:
-            shown.append(row if is_emitted else (*row, is_final))
+            shown.append(window if is_emitted else (*window, is_final))
     return sorted(shown, key=repr)
