@@ -24,6 +24,7 @@ from tests.mutants.derived_folds import DERIVED_FOLDS
 from tests.mutants.derived_histories import DERIVED_HISTORIES
 from tests.mutants.derived_late import DERIVED_LATE
 from tests.mutants.derived_patterns import DERIVED_PATTERNS
+from tests.mutants.derived_time import DERIVED_TIME
 from tests.mutants.derived_writes import DERIVED_WRITES
 from tests.mutants.event_windows import EVENT_WINDOWS
 from tests.mutants.masked import MASKED
@@ -48,6 +49,7 @@ ALL = (
     *DERIVED_HISTORIES,
     *DERIVED_LATE,
     *DERIVED_PATTERNS,
+    *DERIVED_TIME,
     *DERIVED_WRITES,
     *EVENT_WINDOWS,
     *CHANGED_ROWS,

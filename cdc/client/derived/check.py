@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cdc.config import Config
+from cdc.derive.definition.at_time import ANY_TIME, at_time
 from cdc.derive.definition.declared import Declared, declared
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator, calculator
@@ -87,7 +88,7 @@ class _Binder:
         self._declared |= set(new)
         for table in definition.inputs:
             find(self._database, table, definition, ())
-        query, late = definition.duckdb, definition.late
+        query, late = at_time(definition, ANY_TIME).duckdb, definition.late
         if late is not None and late.table in self._declared:
             declare_restored(self._database, late)
         return self._database.outputs(query if late is None else shown(late, query, None))

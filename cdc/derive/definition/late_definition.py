@@ -15,6 +15,7 @@ from cdc.derive.sql.problem import Place, Problem
 
 LATE_QUERY = 'SELECT * FROM "_cdc_late"."rows"'
 """What reads the rows that the log gives; it is there only where they are looked at."""
+_TIMED = "name cut_time() in a table over this one: a final row changes no more with the time"
 
 
 def with_late(
@@ -23,6 +24,9 @@ def with_late(
     """Return the definition, and before it that of its late rows if there is one."""
     if front.late is None or definition.query is None:
         return [definition], []
+    if definition.is_timed:
+        place = key_place(text, "late")
+        return [], [Problem(definition.file, *place, "late beside cut_time() is refused", _TIMED)]
     asked = LateQuery(front.late, front.emit, definition.query, late_of(definition.table))
     rule, wrong = asked.rule()
     if rule is None:

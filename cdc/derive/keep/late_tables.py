@@ -14,7 +14,7 @@ from cdc.derive.late_rows.input_log import InputLog
 from cdc.derive.log.topic_rows import Recent
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
-from cdc.derive.step.step import Step
+from cdc.derive.step.ready import Step
 from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.records.ledger import LedgerRow

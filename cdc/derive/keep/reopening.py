@@ -16,14 +16,14 @@ from cdc.derive.late.facts import state_of
 from cdc.derive.late.late_rows import CUT
 from cdc.derive.late.notes import ADMITTED
 from cdc.derive.step.mark import mark_facts
-from cdc.derive.step.step import Step
+from cdc.derive.step.ready import Step, Steps
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.table.positions import open_table
 from cdc.tables import TableId
 
 Why = Sequence[Mapping[str, Any]]
-Bring = Callable[[Definition, Why], Step]
+Bring = Callable[[Definition, Why], Steps[Step]]
 """Brings the table of a definition to the cut, in a commit that says so much of admissions."""
 
 
@@ -35,15 +35,15 @@ class Reopening:
     inputs: Mapping[TableId, Input]
     before: DerivedEntry
 
-    def bring(self, bring: Bring) -> Step:
+    def bring(self, bring: Bring) -> Steps[Step]:
         """Bring the table to the cut: what was admitted since comes last, by itself."""
         late, why = self.definition.late, self._why()
         if late is None or not why:
-            return bring(self.definition, ())
+            return (yield from bring(self.definition, ()))
         then = replace(late, admissions=self.before.at_cut)
-        first = bring(replace(self.definition, late=then), ())
+        first = yield from bring(replace(self.definition, late=then), ())
         reach(Failpoint.BEFORE_WINDOWS_REOPEN)
-        last = bring(self.definition, why)
+        last = yield from bring(self.definition, why)
         reach(Failpoint.AFTER_WINDOWS_REOPEN)
         return replace(last, added=first.added + last.added, removed=first.removed + last.removed)
 

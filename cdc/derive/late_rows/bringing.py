@@ -29,7 +29,7 @@ from cdc.derive.late_rows.rows_commit import add_rows
 from cdc.derive.late_rows.rows_table import rows_table
 from cdc.derive.step.limits import Cost, Limits
 from cdc.derive.step.mark import Mark, mark_facts
-from cdc.derive.step.step import Step
+from cdc.derive.step.ready import Step
 from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.table.positions import open_table
