@@ -19,7 +19,6 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 import structlog
-from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -27,6 +26,7 @@ from cdc.config import Job
 from cdc.errors import CdcError
 from cdc.failpoints import Failpoint, reach
 from cdc.kafka.broker import Broker, spark_options
+from cdc.lake.files.delta import delta_table
 from cdc.lake.records.expiry import Expired
 from cdc.lake.table.noted_landings import Ranges, with_landing
 from cdc.lake.table.positions import NOTHING, LandedPosition
@@ -186,7 +186,7 @@ class Lander:
         offsets = {topic: max(offset, last.get(topic, -1)) for topic, offset in read.items()}
         self.position = replace(self.position, offsets={**last, **offsets})
         self._expire_up_to(places)
-        return newest_time(self._path, DeltaTable(self._path).version())
+        return newest_time(self._path, delta_table(self._path).version())
 
     def read(self) -> dict[str, int]:
         """Return the end offset of each topic that the running query has read, exclusive.

@@ -28,6 +28,7 @@ from cdc.derive.step.resident import ResidentTables
 from cdc.derive.step.step import Bringing, Opens, Step
 from cdc.derive.step.writer import TableWriter
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.files.unreachable import refuse_silence
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
 from cdc.observe.defects import traceback_of
@@ -116,13 +117,19 @@ class DerivedTables:
         return (*found, *self._refused)
 
     def _begin(self, row: LedgerRow, recent: Recent | None) -> None:
+        self._take_result()
         if self._work is not None:
-            if not self._work.done():
-                return  # an earlier cut has waited for it
-            self._work.result()
+            return  # an earlier cut has waited for it
         self._work = self._pool.submit(self._bring_all, row, recent)
         if self._took <= self._seconds:
             wait([self._work], self._seconds)
+        self._take_result()
+
+    def _take_result(self) -> None:
+        """Forget a work that has ended; raise what ended it, such as a store without an answer."""
+        if self._work is not None and self._work.done():
+            work, self._work = self._work, None
+            work.result()
 
     def _entry(self, definition: Definition, cut: int) -> DerivedEntry:
         entry = self._last(definition)
@@ -188,6 +195,7 @@ class DerivedTables:
             failure = error.message
             logger.warning("derived table stops", table=name, reason=failure)
         except Exception as error:  # noqa: BLE001 - no captured table may stop for it
+            refuse_silence(error)
             logger.warning("derived table stops", table=name, trace=traceback_of(error))
             return before, _Try(inputs.at, type(error).__name__)
         if anew:

@@ -27,6 +27,7 @@ from cdc.derive.step.limits import Cost, Limits
 from cdc.derive.step.mark import Mark, mark_facts
 from cdc.derive.step.step import Step
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.files.delta import delta_table
 from cdc.lake.table.positions import open_table
 
 _EVERY: Final = 100
@@ -70,7 +71,7 @@ class LateBringing:
         if stored is not None and not rows and self._is_same(known, state, facts["cut"]):
             return _step(stored, 0, cost)
         self._commit(stored, rows_table(found.columns, rows, self.mark.cut), state, cost)
-        return _step(DeltaTable(self.path), len(rows), cost)
+        return _step(delta_table(self.path), len(rows), cost)
 
     def _refuse_keyless(self) -> None:
         if self.rule.policy == "aside" and not self.key:
