@@ -81,7 +81,7 @@ test-deep: lint types jars  ## The same with many more examples, rows and random
 
 .PHONY: test-stack
 test-stack: jars  ## The container stack: up, crashes, stops, lost volumes, in an engine; or ONLY=a_up MINUTES=15
-	$(BIN)/python -m tools.stack test $(if $(ONLY),tests/containers/test_$(ONLY).py) $(addprefix --minutes ,$(MINUTES))
+	$(BIN)/python -m tools.stack test $(addprefix --only ,$(ONLY)) $(addprefix --minutes ,$(MINUTES))
 
 .PHONY: test-faults
 test-faults: jars  ## Every check under every fault, hours; or some of it: MINUTES=60 KILLS=200 SEED=7 MERGE=1

@@ -65,3 +65,9 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("quick", deadline=None, print_blob=True)
     settings.register_profile("deep", deadline=None, print_blob=True, max_examples=5_000)
     settings.load_profile("deep" if config.getoption("--deep") else "quick")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Report a failure also where the tests are interrupted after it."""
+    if exitstatus == pytest.ExitCode.INTERRUPTED and session.testsfailed:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

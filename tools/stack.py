@@ -15,14 +15,17 @@ from typing import Final
 
 from cdc.errors import CdcError
 from tools.images import engine
-from tools.images.compose import compose
+from tools.images.compose import PASSWORD, ROOT, build, compose
 from tools.images.contents import OURS, write_contents
 from tools.images.stand_ins import provide
 
-ROOT: Final = Path(__file__).resolve().parent.parent
 _INTERRUPTED: Final = 2
-"""What pytest returns if it is interrupted before a test fails (tests/containers/conftest.py)."""
-PASSWORD: Final = "POSTGRES_PASSWORD"  # noqa: S105 - the name of a variable
+"""What pytest returns if it is interrupted before a test fails (tests/conftest.py)."""
+PARTS: Final = {"servers": "tests/servers"} | {
+    file.stem.removeprefix("test_"): str(file.relative_to(ROOT))
+    for file in sorted((ROOT / "tests" / "containers").glob("test_*.py"))
+}
+"""What is tested, in this order, by the names for ONLY of the Makefile."""
 
 
 def up(arguments: Sequence[str]) -> int:
@@ -46,9 +49,10 @@ def down(arguments: Sequence[str]) -> int:
 
 def test(arguments: Sequence[str]) -> int:
     """Run the tests of the stack; say in one line why they cannot run here, or not to the end."""
-    began, options = time.monotonic(), argparse.ArgumentParser()
+    began, options = time.monotonic(), argparse.ArgumentParser(prog="test")
     options.add_argument("--minutes", type=float, default=math.inf)
-    known, more = options.parse_known_args(arguments)
+    options.add_argument("--only", choices=PARTS)
+    known = options.parse_args(arguments)
     with ExitStack() as held:
         try:
             held.enter_context(engine.running())
@@ -56,7 +60,8 @@ def test(arguments: Sequence[str]) -> int:
             say(f"the container stack is not tested: {error}")
             return 0
         provide(say)
-        command = [sys.executable, "-m", "pytest", "-m", "stack", *(more or ["tests/containers"])]
+        parts = [PARTS[known.only]] if known.only else PARTS.values()
+        command = [sys.executable, "-m", "pytest", "--servers=container", *parts]
         if math.isinf(known.minutes):
             return subprocess.run(command, cwd=ROOT, check=False).returncode
         return run_for(began + 60 * known.minutes - time.monotonic(), *command, "--exitfirst")
@@ -82,14 +87,13 @@ def sbom(_arguments: Sequence[str]) -> int:
     """Build our images, and write what is in each of them."""
     with engine.running():
         provide(say)
-        unused = {PASSWORD: "unused"}
-        code = compose("--project-directory", str(ROOT), "build", environment=unused)
-        for image in () if code else OURS:
+        build()
+        for image in OURS:
             file = ROOT / ".wal2lake" / "sbom" / f"{image.partition(':')[0]}.cdx.json"
             kinds = write_contents(image, file).kinds
             counts = ", ".join(f"{len(names)} {kind}" for kind, names in sorted(kinds.items()))
             say(f"{file.relative_to(ROOT)}: {counts}")
-    return code
+    return 0
 
 
 def _have_password(file: Path) -> None:

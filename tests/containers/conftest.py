@@ -12,9 +12,3 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Yield a stack that is not up yet."""
     with stack_for("wal2lake-test", tmp_path_factory.mktemp("stack")) as found:
         yield found
-
-
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Report a failure also where the tests are interrupted after it."""
-    if exitstatus == pytest.ExitCode.INTERRUPTED and session.testsfailed:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -8,23 +8,30 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
 
 import docker
 import yaml
 from docker.errors import DockerException
+from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
-from testcontainers.core.image import DockerImage
 from testcontainers.core.network import Network
 from testcontainers.core.wait_strategies import HealthcheckWaitStrategy
 
 from tests.servers.server import Server
+from tools.images.compose import build
+
+# Each test removes what it has started. The container that would do it too has an image that cannot
+# be pulled everywhere, and asks for the engine's socket.
+testcontainers_config.ryuk_disabled = True
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COMPOSE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 PORTS: Final = {"postgres": 5432, "kafka": 9092, "registry": 8080, "connect": 8083}
 PASSWORD: Final = "only-for-tests"
+START_SECONDS: Final = 180
 WORKER: Final = {
     # Inside the network the servers have the names of docker-compose.yml.
     "source_url": "postgresql://postgres@postgres:5432/app",
@@ -63,15 +70,15 @@ class ContainerServer:
         if self.container is None:
             self.container = self._create().start()
         else:
-            wrapped = self.container.get_wrapped_container()
-            wrapped.start()
-            HealthcheckWaitStrategy().wait_until_ready(self.container)
+            self.container.get_wrapped_container().start()
+            _healthy().wait_until_ready(self.container)
         return self.address
 
     def stop(self) -> None:
         """Stop the container in an orderly way."""
         if self.container is not None:
-            self.container.get_wrapped_container().stop()
+            seconds = _seconds(COMPOSE["services"][self.name].get("stop_grace_period", "10s"))
+            self.container.get_wrapped_container().stop(timeout=seconds)
 
     def kill(self) -> None:
         """Kill the container if it runs."""
@@ -110,7 +117,7 @@ class ContainerServer:
         # The engine accepts an address with the port, which with_bind_ports cannot express.
         ports = cast("dict[str, Any]", container.ports)
         ports[str(PORTS[self.name])] = ("127.0.0.1", self.port)
-        return container.waiting_for(HealthcheckWaitStrategy().with_startup_timeout(180))
+        return container.waiting_for(_healthy())
 
     def _environment(self, service: dict[str, Any]) -> dict[str, str]:
         given = {key: str(value) for key, value in service.get("environment", {}).items()}
@@ -143,24 +150,29 @@ def servers() -> Iterator[dict[str, Callable[[], Server]]]:
                 server.remove()
 
 
+@cache
 def image_of(name: str) -> str:
-    """Return the image of a service; build it from its Dockerfile if it is ours."""
+    """Return the image of a service; build it if it is ours, once: most of it is there already."""
     service = COMPOSE["services"][name]
-    if "build" not in service:
-        return str(service["image"])
-    build = service["build"]
-    image = DockerImage(
-        path=str(ROOT / build["context"]), dockerfile_path=build["dockerfile"], tag=service["image"]
-    )
-    image.build()
-    return str(image)
+    if "build" in service:
+        build(name)
+    return str(service["image"])
+
+
+def _healthy() -> HealthcheckWaitStrategy:
+    return HealthcheckWaitStrategy().with_startup_timeout(START_SECONDS)
 
 
 def _healthcheck(compose: dict[str, Any]) -> dict[str, Any]:
     """Convert a health check of Compose to the engine's form, with nanoseconds."""
-    seconds = {key: int(str(compose[key]).removesuffix("s")) for key in ("interval", "timeout")}
     return {
         "test": compose["test"],
         "retries": compose["retries"],
-        **{key: value * 1_000_000_000 for key, value in seconds.items()},
+        **{key: _seconds(compose[key]) * 1_000_000_000 for key in ("interval", "timeout")},
     }
+
+
+def _seconds(compose: str) -> int:
+    """Return the seconds of a duration in Compose's form: whole seconds or minutes."""
+    units = {"s": 1, "m": 60}
+    return int(compose[:-1]) * units[compose[-1]]

@@ -15,6 +15,8 @@ from typing import Final
 from tools.images import debian
 from tools.images.engine import home, run
 
+ROOT: Final = Path(__file__).resolve().parents[2]
+PASSWORD: Final = "POSTGRES_PASSWORD"  # noqa: S105 - the name of a variable
 _PLUGIN: Final = "usr/libexec/docker/cli-plugins/docker-compose"
 _UNPACK: Final = (
     "cd /tmp && apt-get -qq update && apt-get -qq download docker-compose"
@@ -26,6 +28,15 @@ def compose(*arguments: str, environment: Mapping[str, str] | None = None) -> in
     """Run ``docker compose`` in the foreground and return its exit code."""
     command = ["docker", "compose", *arguments]
     return subprocess.run(command, env=settings() | dict(environment or {}), check=False).returncode
+
+
+def build(*services: str) -> None:
+    """Build the images of these services, or all of ours, by what the engine has of them already.
+
+    Raises SERVER_FAILED if one cannot be built.
+    """
+    environment = {"COMPOSE_FILE": str(ROOT / "docker-compose.yml"), PASSWORD: "unused"}
+    run("docker", "compose", "build", "--quiet", *services, environment=settings() | environment)
 
 
 @cache

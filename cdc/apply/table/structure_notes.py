@@ -51,7 +51,7 @@ class BoundNote:
     lsn: int | None = None
 
     def rewrites_before(self, end: int | None) -> bool:
-        """Whether the table was rewritten before a place in the WAL; None: anywhere."""
+        """Return whether the table was rewritten before a place in the WAL; None: anywhere."""
         inside = self.lsn is not None and (end is None or self.lsn <= end)
         return inside and self.note is not None and self.note.rewrite != 0
 

@@ -4,15 +4,19 @@ Only what failed before that counts.
 """
 
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tools import stack
 from tools.images import engine
-from tools.stack import run_for
+from tools.images.compose import ROOT
+from tools.stack import PARTS, run_for
 
 WAITS = "import signal, sys; signal.sigwait([signal.SIGTERM]); sys.exit(int(sys.argv[1]))"
 SHORT, LONG = 1e-9, 600
@@ -70,3 +74,38 @@ def test_a_line_says_that_no_engine_can_be_started(
     [line] = capsys.readouterr().out.splitlines()
     assert line.startswith("the container stack is not tested: ")
     assert "not permitted" in line
+
+
+def test_every_part_is_there_and_the_servers_of_the_suite_are_one() -> None:
+    files = {f"tests/containers/{path.name}" for path in ROOT.glob("tests/containers/test_*.py")}
+
+    assert set(PARTS.values()) == files | {"tests/servers"}
+    assert PARTS["a_up"] == "tests/containers/test_a_up.py"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "paths"), [([], [*PARTS.values()]), (["--only", "servers"], ["tests/servers"])]
+)
+def test_its_servers_are_containers(
+    arguments: list[str], paths: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = list[list[str]]()
+
+    def run(command: list[str], **_: object) -> SimpleNamespace:
+        called.append(command)
+        return SimpleNamespace(returncode=7)
+
+    monkeypatch.setattr(engine, "running", nullcontext)
+    monkeypatch.setattr(stack, "provide", lambda *_: None)
+    monkeypatch.setattr(subprocess, "run", run)
+
+    assert stack.test(arguments) == 7
+    assert called == [[sys.executable, "-m", "pytest", "--servers=container", *paths]]
+
+
+def test_a_part_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        stack.test(["--only", "a_down"])
+
+    assert ended.value.code == 2
+    assert "a_up" in capsys.readouterr().err
