@@ -28,6 +28,7 @@ from cdc.derive.log.topic_rows import Recent
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.ready import Step, Steps
 from cdc.errors import CdcError
+from cdc.lake.files.unreachable import refuse_silence
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
 from cdc.observe.defects import traceback_of
@@ -112,15 +113,21 @@ class DerivedTables:
         return (*found, *self._refused)
 
     def _begin(self, row: LedgerRow, recent: Recent | None) -> None:
+        self._take_result()
         if self._work is not None:
-            if not self._work.done():
-                return  # an earlier cut has waited for it
-            self._work.result()
+            return  # an earlier cut has waited for it
         is_behind = self._took > self._seconds
         pool = self._behind if is_behind else self._pool
         self._work = pool.submit(self._bring_all, row, recent)
         if not is_behind:
             wait([self._work], self._seconds)
+        self._take_result()
+
+    def _take_result(self) -> None:
+        """Forget a work that has ended; raise what ended it, such as a store without an answer."""
+        if self._work is not None and self._work.done():
+            work, self._work = self._work, None
+            work.result()
 
     def _entry(self, definition: Definition, cut: int) -> DerivedEntry:
         entry = self._last(definition)
@@ -142,10 +149,12 @@ class DerivedTables:
     def _bring_all(self, row: LedgerRow, recent: Recent | None) -> None:
         began = time.monotonic()
         self._steps.begin(recent)
-        for definition in self._definitions:
-            steps = self._bring(definition, row)
-            self._beside.run(definition.table, definition.inputs, steps)
-        self._beside.end()
+        try:
+            for definition in self._definitions:
+                steps = self._bring(definition, row)
+                self._beside.run(definition.table, definition.inputs, steps)
+        finally:
+            self._beside.end()
         self._took = time.monotonic() - began
 
     def _bring(self, definition: Definition, row: LedgerRow) -> Steps[None]:
@@ -193,6 +202,7 @@ class DerivedTables:
             failure = error.message
             logger.warning("derived table stops", table=name, reason=failure)
         except Exception as error:  # noqa: BLE001 - no captured table may stop for it
+            refuse_silence(error)
             logger.warning("derived table stops", table=name, trace=traceback_of(error))
             return before, Tried(inputs, type(error).__name__)
         if anew:

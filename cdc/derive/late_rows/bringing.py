@@ -32,6 +32,7 @@ from cdc.derive.step.mark import Mark, mark_facts
 from cdc.derive.step.ready import Step
 from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.files.delta import delta_table
 from cdc.lake.table.positions import open_table
 from cdc.state.admissions import Admission
 
@@ -82,7 +83,7 @@ class LateBringing:
         noted = rows_table(found.columns, rows, self.mark.cut)
         added = pa.concat_tables([noted, *(fitted(one, found.columns) for one in taken.rows)])
         self._commit(stored, added, replace(self.mark, admitted=taken.why), state, cost)
-        return _step(DeltaTable(self.path), len(rows), cost)
+        return _step(delta_table(self.path), len(rows), cost)
 
     def _begin(self, table: DeltaTable | None, known: LateState | None) -> tuple[Judge, Taken]:
         """Return the judge as the last step left it, and what is admitted now.

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from deltalake import DeltaTable
+
 from cdc.failpoints import Failpoint
 from tests.faults.bank.armed import SYNC_SECONDS, Armed
 from tests.faults.bank.marts import files
@@ -198,7 +200,7 @@ def purge(bank: Armed, name: str, await_kills: Await) -> None:
         bank.run(*_APPLY)
         with _running(bank, *_APPLY, "--purge", table, "--confirm", table):
             await_kills()
-        assert not (bank.folder / "lake" / table.replace(".", "/")).exists()
+        assert not DeltaTable.is_deltatable(f"{bank.lake}/{table.replace('.', '/')}")
         bank.execute(f"DROP TABLE {table}")
     bank.run(*_APPLY)
 
