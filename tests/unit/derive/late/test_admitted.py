@@ -255,6 +255,30 @@ def test_a_crash_between_the_steps_neither_loses_nor_doubles(
     assert sum(bool(one) for one in marks(seen)) == 1
 
 
+def test_a_crash_at_one_step_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each job gets past the step at which the last one died."""
+    changing = Changing(tmp_path, log(inserted((4, 1, at("12:20"))), did((LATE, None))))
+    with closing(changing.keep(ASIDE)) as kept:
+        published = changing.cut(kept, 3)
+    changing.admit("id = 2", seen=1)
+    for point in POINTS:
+        with (
+            closing(changing.keep(ASIDE, last=published)) as kept,
+            killed_at(monkeypatch, point),
+            pytest.raises(Killed),
+        ):
+            kill(changing, kept, 4)
+        changing.lake.cut = 1
+    with closing(changing.keep(ASIDE, last=published)) as kept:
+        late, seen = changing.cut(kept, 4)
+
+    assert eleven(seen) == (2, 6)
+    assert [row[:2] for row in told(late)].count((2, "admitted")) == 1
+    assert [one for one in marks(seen) if one] == [[("a reason", 1)]]
+
+
 def kill(changing: Changing, kept: DerivedTables, upto: int) -> None:
     """Bring a cut until the job dies."""
     changing.publish(kept, upto)
