@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from deltalake import DeltaTable
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -207,5 +208,6 @@ def test_files_are_rewritten_and_old_ones_deleted(
     objects.faults.heal()
 
     assert (seen(path), position(path)) == ([1, 1, 2], at)
-    left = [name for name in store_of(path).names("") if name.endswith(".parquet")]
-    assert left == [uri.rpartition("/")[2] for uri in DeltaTable(path).file_uris()]
+    found = store_of(path).tree.get_file_info(fs.FileSelector("", recursive=True))
+    left = [file.path for file in found if file.path.endswith(".parquet")]
+    assert left == [uri.removeprefix(f"{path}/") for uri in DeltaTable(path).file_uris()]
