@@ -27,6 +27,7 @@ from cdc.config import Job
 from cdc.errors import CdcError
 from cdc.failpoints import Failpoint, reach
 from cdc.kafka.broker import Broker, spark_options
+from cdc.lake.files.file_store import StoreError
 from cdc.lake.records.expiry import Expired
 from cdc.lake.table.noted_landings import Ranges, with_landing
 from cdc.lake.table.positions import NOTHING, LandedPosition
@@ -99,7 +100,7 @@ class Lander:
         self.position = position
         self._hooks = hooks
         self._notes_topic = notes_topic
-        self.refused: CdcError | None = None
+        self.refused: CdcError | StoreError | None = None
         """The error that ended the query, if it is more precise than Spark's."""
         self._policy = policy
         self._expiry = Every(policy.vacuum_every_hours * HOUR)
@@ -201,8 +202,12 @@ class Lander:
 
     def _paced(self, batches: MicroBatches, events: DataFrame, batch_id: int) -> None:
         began, before = time.monotonic(), self.position.offsets
-        with self._hooks.timed():
-            self.land(events, batches.batch(batch_id))
+        try:
+            with self._hooks.timed():
+                self.land(events, batches.batch(batch_id))
+        except StoreError as error:
+            self.refused = error
+            raise
         self._stopping.wait(began + self._policy.trigger_seconds - time.monotonic())
         self._hooks.rest(before, self.position.offsets, self._stopping)
 
