@@ -1,7 +1,9 @@
 """Run a command, report its error and return the exit code: ``wal2lake``, ``python -m cdc``."""
 
 import errno
+import os
 import sys
+from typing import NoReturn
 
 from cdc.cli import app
 from cdc.errors import POLICY, CdcError, ErrorKind
@@ -12,7 +14,10 @@ def main() -> None:
     try:
         app()
     except CdcError as error:
-        sys.exit(report(error))
+        code = report(error)
+        if sys.argv[1:2] == ["run"]:
+            leave(code)
+        sys.exit(code)
     except OSError as error:
         sys.exit(report(_disk_full(error)) if error.errno == errno.ENOSPC else _defect(error))
     except Exception as error:  # noqa: BLE001 - a defect of ours, which has its own exit code
@@ -49,6 +54,17 @@ def report(error: CdcError) -> int:
     if error.remedy:
         print(f"remedy: {error.remedy}", file=sys.stderr)  # noqa: T201
     return error.policy.exit_code
+
+
+def leave(code: int) -> NoReturn:
+    """End the job with an exit code, and wait for no thread.
+
+    One that makes a page may be in delta-rs, which asks a store that is away for minutes. Python's
+    own end crashes once it returns from there, and then the exit code is another.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

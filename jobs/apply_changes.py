@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from cdc.__main__ import report
+from cdc.__main__ import leave, report
 from cdc.cli.run import apply_changes
 from cdc.config import DEFAULT_FILE
 from cdc.errors import CdcError
@@ -14,7 +14,7 @@ def main() -> int:
     try:
         apply_changes(path)
     except CdcError as error:
-        return report(error)
+        leave(report(error))
     return 0
 
 

@@ -156,6 +156,24 @@ def test_a_job_that_would_fail_again_stays_down(scene: Scene, kind: ErrorKind) -
     assert "the slot is gone" in member.reason
 
 
+@pytest.mark.parametrize(
+    ("code", "is_said"), [(POLICY[ErrorKind.UNREACHABLE].exit_code, True), (-9, False)]
+)
+def test_what_a_job_says_at_its_end_is_told_with_the_restart(
+    scene: Scene, code: int, is_said: bool
+) -> None:
+    """One that was killed said its last words of something else."""
+    end = f"exit({code})" if code > 0 else f"os.kill(os.getpid(), {-code})"
+    script = f"import os; print('error: the store is away', flush=True); {end}"
+    watch = scene.watch(Scripted("job", itertools.repeat(script)))
+    scene.end("job")
+    watch.look()
+
+    assert f"ended with exit code {code}" in scene.said[-1]
+    assert ("the store is away" in scene.said[-1]) is is_said
+    assert scene.said[-1].endswith("restarting in 1 s")
+
+
 def test_a_job_that_was_killed_is_started_again(scene: Scene) -> None:
     script = "import os; os.kill(os.getpid(), 9)"
     watch = scene.watch(Scripted("job", itertools.chain([script], itertools.repeat(STAY))))

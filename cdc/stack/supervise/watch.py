@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 
-from cdc.errors import CdcError
+from cdc.errors import POLICY, CdcError
 from cdc.stack.artifacts import prerequisites
 from cdc.stack.embedded import EmbeddedStack
 from cdc.stack.process.log_files import rotate_all
@@ -13,6 +13,8 @@ from cdc.stack.servers.patience import START_SECONDS, Clock, Patience
 from cdc.stack.supervise.connector_watch import ConnectorWatch
 
 _LONGEST_PAUSE_SECONDS = 30.0
+_OWN_EXIT_CODES = frozenset(policy.exit_code for policy in POLICY.values())
+"""With these the job ends by itself, and says why."""
 _STABLE_SECONDS = 60.0
 """After a process has run this long, its next restart waits the shortest pause again."""
 
@@ -89,8 +91,10 @@ class Watch:
         self._stack.processes[name].sweep()
         if name == "job" and code in FINAL_EXIT_CODES:
             life.over = True
-            self._say(name, "failed", f"{what}: {self._words(name)}")
+            self._say(name, "failed", f"{what}: {self._words(name) or self._last(name)}")
             return
+        if name == "job" and code in _OWN_EXIT_CODES and (words := self._words(name)):
+            what += f": {words}"
         pause = life.backoff.after_death(self._clock() - life.started_at)
         life.restart_at = self._clock() + pause
         self._say(name, "waiting", f"{what}{self._disk()}; restarting in {pause:.0f} s")
@@ -116,10 +120,15 @@ class Watch:
         self._stack.say(f"{name} {what}")
 
     def _words(self, name: str) -> str:
-        """Return the error and remedy that the process ended with, else its last line."""
-        lines = self._stack.processes[name].failure("").detail.splitlines()
-        explained = [line for line in lines if line.startswith(("error: ", "remedy: "))]
-        return "; ".join(explained[-2:] or lines[-1:])
+        """Return the error and remedy that the process ended with; empty if it named none."""
+        lines = self._lines(name)
+        return "; ".join([line for line in lines if line.startswith(("error: ", "remedy: "))][-2:])
+
+    def _last(self, name: str) -> str:
+        return "".join(self._lines(name)[-1:])
+
+    def _lines(self, name: str) -> list[str]:
+        return self._stack.processes[name].failure("").detail.splitlines()
 
     def _disk(self) -> str:
         try:
