@@ -124,7 +124,7 @@ down: $(STAMP)  ## Stop it
 	$(BIN)/wal2lake down
 
 .PHONY: stack-up
-stack-up: jars  ## Start the container stack; make what cannot be pulled; PROFILE=observe adds Prometheus and Grafana
+stack-up: jars  ## Start the container stack; make what cannot be pulled; PROFILE=observe,s3 adds Prometheus and Grafana, an object store
 	$(if $(PROFILE),COMPOSE_PROFILES=$(PROFILE)) $(BIN)/python -m tools.stack up
 
 .PHONY: stack-down

@@ -2,6 +2,8 @@
 
 import shutil
 import sys
+import zipfile
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 
@@ -16,13 +18,30 @@ def main(listed: Path, folder: Path) -> int:
 
 
 def _removed(folder: Path, pattern: str) -> int:
-    found = list(folder.glob(pattern))
+    """Remove what a pattern matches, and return how much that is."""
+    paths, _, entries = pattern.partition("!") if ".jar!" in pattern else (pattern, "", "")
+    found = list(folder.glob(paths))
+    if entries:
+        return sum(_removed_from(jar, entries) for jar in found)
     for path in found:
         if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
     return len(found)
+
+
+def _removed_from(jar: Path, pattern: str) -> int:
+    """Write a jar anew without what a pattern matches in it; * matches / too."""
+    partial, count = jar.with_suffix(".partial"), 0
+    with zipfile.ZipFile(jar) as whole, zipfile.ZipFile(partial, "w") as kept:
+        for entry in whole.infolist():
+            if fnmatchcase(entry.filename, pattern):
+                count += not entry.is_dir()
+            else:
+                kept.writestr(entry, whole.read(entry))
+    partial.rename(jar)
+    return count
 
 
 if __name__ == "__main__":

@@ -15,20 +15,33 @@ from cdc.stack.artifacts.lock_file import spark_jars
 
 
 def main(folder: Path) -> None:
-    """Read Parquet of every codec, write a Delta table, merge into it and look after it."""
+    """Read Parquet of every codec, write a Delta table, merge into it and look after it.
+
+    An object store is not asked for anything, but its clients are made.
+    """
     config = Config(
         source=Source(tables=["a.*"]),
         lake=Lake(path=str(folder / "lake")),
         spark=Spark(master="local[1]", driver_memory="600m"),
         state_dir=folder / "state",
     )
-    spark = build(config, spark_jars())
+    spark = build(config, spark_jars(objects=True))
     rows = pa.table({"id": range(1000), "text": [f"t{n}" for n in range(1000)]})
     for codec in ("none", "snappy", "zstd", "lz4", "gzip"):
         pq.write_table(rows, folder / f"{codec}.parquet", compression=codec)
         assert spark.read.parquet(str(folder / f"{codec}.parquet")).toArrow().num_rows == len(rows)
     _merge(spark, spark.createDataFrame(rows), str(folder / "table"))
+    _make_clients(spark)
     spark.stop()
+
+
+def _make_clients(spark: SparkSession) -> None:
+    jvm, context = spark._jvm, spark._jsc  # noqa: SLF001 - the only way to these classes
+    assert jvm is not None
+    configuration = context.hadoopConfiguration()
+    configuration.set("fs.s3a.endpoint.region", "us-east-1")
+    jvm.org.apache.hadoop.fs.Path("s3a://bucket/").getFileSystem(configuration).close()
+    jvm.wal2lake.OneWriterLogStore.heldFor(0.0)
 
 
 def _merge(spark: SparkSession, rows: DataFrame, path: str) -> None:

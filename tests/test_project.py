@@ -12,6 +12,7 @@ import yaml
 from cdc.stack.artifacts import copy_sets
 from cdc.stack.artifacts.lock_file import CONNECT, KAFKA, REGISTRY, postgres_set, read_lock
 from cdc.stack.servers import connect
+from tools.go_programs import GATEWAY
 from tools.images.stand_ins import STAND_INS
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -99,6 +100,10 @@ def test_the_worker_of_the_image_has_the_settings_of_the_embedded_one() -> None:
     assert differing == {}
 
 
+def test_the_stack_s_own_object_store_is_the_program_that_stands_in_for_it() -> None:
+    assert image("store") == f"versity/versitygw:v{GATEWAY.version}"
+
+
 def test_a_stop_of_the_stack_is_no_kill() -> None:
     services = COMPOSE["services"]
 
@@ -132,7 +137,8 @@ def test_every_service_has_a_pin_and_a_health_check(service: str) -> None:
 
 def test_services_start_in_order_each_after_the_health_of_the_one_before() -> None:
     services = COMPOSE["services"]
-    waits = {name: services[name].get("depends_on", {}) for name in ORDER}
+    waits = {name: dict(services[name].get("depends_on", {})) for name in ORDER}
+    of_a_profile = waits["job"].pop("store")
     conditions = {wait["condition"] for wanted in waits.values() for wait in wanted.values()}
 
     assert [name for name in services if "profiles" not in services[name]] == list(ORDER)
@@ -140,12 +146,13 @@ def test_services_start_in_order_each_after_the_health_of_the_one_before() -> No
     assert set(waits["registry"]) == {"kafka"}
     assert set(waits["connect"]) == {"postgres", "kafka", "registry"}
     assert set(waits["job"]) == {"postgres", "kafka", "registry", "connect"}
+    assert of_a_profile == {"condition": "service_healthy", "required": False}
 
 
 def test_every_published_port_is_on_the_loopback() -> None:
     ports = [port for service in COMPOSE["services"].values() for port in service.get("ports", [])]
 
-    assert len(ports) == 7
+    assert len(ports) == 8
     assert [port for port in ports if not port.startswith("127.0.0.1:")] == []
 
 

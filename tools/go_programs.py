@@ -34,6 +34,13 @@ SYFT: Final = GoProgram(
     name="syft", module="github.com/anchore/syft", version="1.57.1", command="cmd/syft"
 )
 """Lists what is in an image."""
+GATEWAY: Final = GoProgram(
+    name="versitygw",
+    module="github.com/versity/versitygw",
+    version="1.8.0",
+    command="cmd/versitygw",
+)
+"""Has the S3 API, and keeps objects as files."""
 OLDEST_GO: Final = (1, 25)
 """The oldest Go that builds them."""
 _USUAL: Final = Path("/usr/local/go/bin/go")
@@ -90,7 +97,8 @@ def run(*arguments: str, at: Path | None = None, environ: Mapping[str, str] | No
 
 def _build(program: GoProgram, path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=cache_dir(), prefix=f"{program.name}-") as folder:
-        environ = {**os.environ, "GOBIN": folder}
+        # Without C they run in any image.
+        environ = {**os.environ, "GOBIN": folder, "CGO_ENABLED": "0"}
         run("install", f"{program.module}/{program.command}@v{program.version}", environ=environ)
         path.parent.mkdir(exist_ok=True)
         (Path(folder) / program.name).rename(path)

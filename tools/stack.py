@@ -2,20 +2,18 @@
 
 import argparse
 import math
-import os
-import secrets
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Final
 
 from cdc.errors import CdcError
+from tools import dot_env
 from tools.images import engine
-from tools.images.compose import PASSWORD, ROOT, build, compose
+from tools.images.compose import ROOT, build, compose
 from tools.images.contents import OURS, write_contents
 from tools.images.stand_ins import provide
 
@@ -26,14 +24,15 @@ PARTS: Final = {"servers": "tests/servers"} | {
     for file in sorted((ROOT / "tests" / "containers").glob("test_*.py"))
 }
 """What is tested, in this order, by the names for ONLY of the Makefile."""
+OF_STORE: Final = frozenset({"c_store"})
+"""What is tested with the object store."""
 
 
 def up(arguments: Sequence[str]) -> int:
     """Have an engine and the base images, and start the stack; return once it is healthy."""
     if not engine.answers():
         engine.start()
-    provide(say)
-    _have_password(ROOT / ".env")
+    provide(say, dot_env.prepare(ROOT / ".env", ROOT / "deploy" / "s3.env"))
     return compose("--project-directory", str(ROOT), "up", "--build", "--wait", *arguments)
 
 
@@ -41,7 +40,7 @@ def down(arguments: Sequence[str]) -> int:
     """Stop the stack, and the engine if ``up`` has started it; volumes stay."""
     code = 0
     if engine.answers():
-        every = {"COMPOSE_PROFILES": "*"}  # also what another call has started
+        every = {dot_env.PROFILES: "*"}  # also what another call has started
         code = compose("--project-directory", str(ROOT), "down", *arguments, environment=every)
     engine.stop()
     return code
@@ -59,7 +58,7 @@ def test(arguments: Sequence[str]) -> int:
         except CdcError as error:
             say(f"the container stack is not tested: {error}")
             return 0
-        provide(say)
+        provide(say, [dot_env.STORE] if known.only in {None, *OF_STORE} else [])
         parts = [PARTS[known.only]] if known.only else PARTS.values()
         command = [sys.executable, "-m", "pytest", "--servers=container", *parts]
         if math.isinf(known.minutes):
@@ -94,16 +93,6 @@ def sbom(_arguments: Sequence[str]) -> int:
             counts = ", ".join(f"{len(names)} {kind}" for kind, names in sorted(kinds.items()))
             say(f"{file.relative_to(ROOT)}: {counts}")
     return 0
-
-
-def _have_password(file: Path) -> None:
-    """Write a password for Postgres, unless there is one in the environment or the file."""
-    written = file.read_text() if file.exists() else ""
-    if PASSWORD in os.environ or f"{PASSWORD}=" in written:
-        return
-    file.touch(mode=0o600)
-    with file.open("a") as lines:
-        lines.write(f"{PASSWORD}={secrets.token_urlsafe(24)}\n")
 
 
 def say(what: str) -> None:

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,23 +25,29 @@ ROOT: Final = Path(__file__).resolve().parent.parent.parent
 CONFIG: Final = ("--config", "/etc/wal2lake/wal2lake.yaml")
 
 UP_SECONDS: Final = 900
-PORTS: Final = {**OF_SERVERS, "job": 9464, "prometheus": 9090}
+PORTS: Final = {**OF_SERVERS, "job": 9464, "prometheus": 9090, "store": 7070}
 
 
 @dataclass(kw_only=True)
 class Stack:
-    """One run of the stack; ``override`` is the file with its ports, ``more`` are files besides."""
+    """One run of the stack; ``override`` is the file with its ports, ``more`` are files besides.
+
+    ``environ`` has what would be in .env.
+    """
 
     name: str
     override: Path
     more: tuple[str, ...] = ()
     tree: Path = ROOT
+    environ: Mapping[str, str] = field(default_factory=dict)
     password: str = field(default_factory=lambda: f"canary-{uuid4().hex}")
     ports: dict[str, int] = field(default_factory=lambda: {name: free_port() for name in PORTS})
 
     def __post_init__(self) -> None:
+        there = yaml.safe_load((self.tree / "docker-compose.yml").read_text())["services"]
         services = {
-            name: {"ports": [f"127.0.0.1:{self.ports[name]}:{PORTS[name]}"]} for name in PORTS
+            name: {"ports": [f"127.0.0.1:{self.ports[name]}:{PORTS[name]}"]}
+            for name in PORTS.keys() & there  # another tree may have fewer
         }
         # Without the tag Compose would publish the ports of both files.
         text = yaml.safe_dump({"services": services}).replace("ports:", "ports: !override")
@@ -60,7 +66,7 @@ class Stack:
         where = ["--project-name", self.name, "--project-directory", str(self.tree), *files]
         return subprocess.run(
             ["docker", "compose", *where, *arguments],
-            env={**settings(), "POSTGRES_PASSWORD": self.password},
+            env={**settings(), "POSTGRES_PASSWORD": self.password, **self.environ},
             capture_output=True,
             text=True,
             check=False,
@@ -143,11 +149,18 @@ def until_healthy(stack: Stack, service: str) -> None:
 
 
 @contextmanager
-def stack_for(name: str, folder: Path, *more: str, tree: Path = ROOT) -> Iterator[Stack]:
+def stack_for(
+    name: str,
+    folder: Path,
+    *more: str,
+    tree: Path = ROOT,
+    environ: Mapping[str, str] | None = None,
+) -> Iterator[Stack]:
     """Yield a stack that is not up yet, and leave nothing of it but its logs in the folder."""
     if not engine.answers():
         pytest.fail("no Docker engine answers: run make test-stack, which starts one")
-    found = Stack(name=name, override=folder / "ports.yaml", more=more, tree=tree)
+    ports = folder / "ports.yaml"
+    found = Stack(name=name, override=ports, more=more, tree=tree, environ=environ or {})
     found.compose("--profile", "*", "down", "--volumes", "--remove-orphans")
     try:
         yield found

@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from tools.dot_env import PASSWORD
 from tools.images import debian
 from tools.images.engine import home, run
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PASSWORD: Final = "POSTGRES_PASSWORD"  # noqa: S105 - the name of a variable
 _PLUGIN: Final = "usr/libexec/docker/cli-plugins/docker-compose"
 _UNPACK: Final = (
     "cd /tmp && apt-get -qq update && apt-get -qq download docker-compose"

@@ -6,8 +6,8 @@ has what the stack uses of that image, so that the stack's own files are the sam
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.stack.artifacts.extra_sets import extra_jars
 from cdc.stack.artifacts.install import install
 from cdc.stack.artifacts.lock_file import KAFKA, REGISTRY, jars, set_dir
+from tools import go_programs
 from tools.images import debian
 
 _LABEL: Final = "wal2lake.stand-in"
@@ -36,6 +37,10 @@ class StandIn:
     release: str = ""  # of Debian, on whose image it stands
     fill: Callable[[Path], None] = lambda _: None
     """Adds to the context what is not in the folder."""
+    profile: str = ""
+    """The profile of Compose that alone needs it."""
+    why_none: Callable[[], str | None] = lambda: None
+    """Returns why it cannot be made here."""
 
 
 def _broker(context: Path) -> None:
@@ -50,6 +55,10 @@ def _registry(context: Path) -> None:
     shutil.copytree(set_dir(REGISTRY), context / "application")
 
 
+def _gateway(context: Path) -> None:
+    shutil.copy2(go_programs.built(go_programs.GATEWAY), context)
+
+
 _JAVA: Final = "eclipse-temurin:17-jre-jammy"
 STAND_INS: Final = (
     StandIn(image="python:3.11-slim-bookworm", folder="python", release="bookworm"),
@@ -58,26 +67,44 @@ STAND_INS: Final = (
     StandIn(image="prom/prometheus:v2.53.3", folder="prometheus", release="trixie"),
     StandIn(image="apache/kafka:4.2.2", folder="kafka", fill=_broker),
     StandIn(image="apicurio/apicurio-registry:3.0.9", folder="registry", fill=_registry),
+    StandIn(
+        image="versity/versitygw:v1.8.0",
+        folder="store",
+        release="trixie",
+        fill=_gateway,
+        profile="s3",
+        why_none=go_programs.why_none,
+    ),
 )
 """In an order in which each can be built."""
 
 
-def provide(say: Callable[[str], None]) -> None:
-    """Have every base image: say of each whether it was there, was pulled, or stands in.
+def provide(say: Callable[[str], None], profiles: Collection[str] = ()) -> None:
+    """Have every base image, also for these profiles of Compose.
 
-    Raises SERVER_FAILED if one cannot be built.
+    Say of each whether it was there, was pulled, or stands in. Raises SERVER_FAILED if one cannot
+    be built.
     """
     client = docker.from_env(timeout=_PULL_SECONDS)
     can_pull = True
-    for stand_in in STAND_INS:
+    for stand_in in (one for one in STAND_INS if one.profile in {"", *profiles}):
         if (there := _found(client, stand_in.image)) is not None:
             say(f"{stand_in.image}: {there}")
             continue
         if can_pull and (can_pull := _pulled(client, stand_in.image)):
             say(f"{stand_in.image}: pulled")
             continue
+        if (why := stand_in.why_none()) is not None:
+            say(f"{stand_in.image}: not here, and it cannot be made: {why}")
+            continue
         _build(client, stand_in)
         say(f"{stand_in.image}: {_found(client, stand_in.image)}")
+
+
+def has(image: str) -> bool:
+    """Return whether the engine has an image."""
+    with closing(docker.from_env()) as client:
+        return _found(client, image) is not None
 
 
 def _found(client: docker.DockerClient, image: str) -> str | None:
