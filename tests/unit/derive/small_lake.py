@@ -19,7 +19,7 @@ from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.state import derived_requests
 from cdc.tables import TableId
 
-PATIENT = 60.0  # seconds; a cut waits for its tables
+PATIENT = 300.0  # seconds; a cut waits for its tables, also beside much other work
 
 Values = Sequence[Mapping[str, Any]]
 
