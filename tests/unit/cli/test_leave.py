@@ -8,24 +8,26 @@ from tests.servers.container import free_port
 
 SCRIPT = """
 import threading
+from contextlib import suppress
 from deltalake import DeltaTable
 from cdc.__main__ import leave
 
 def ask():
-    DeltaTable("s3a://lake/x/t")
+    while True:
+        with suppress(Exception):
+            DeltaTable("s3a://lake/x/t")
 
 threads = [threading.Thread(target=ask, daemon=True) for _ in range(3)]
 for thread in threads:
     thread.start()
-threads[0].join(2)
-assert all(thread.is_alive() for thread in threads), "they have to be in the library"
+threads[0].join(1)
 print("error: said last")
 leave(4)
 """
 
 
 def test_threads_in_a_library_do_not_crash_it() -> None:
-    """By itself Python segfaults when such a thread wants to return to it."""
+    """Python's own end may segfault once such a thread wants to return to it."""
     environ = {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{free_port()}",
         "AWS_ALLOW_HTTP": "true",
