@@ -25,9 +25,15 @@ def main() -> None:
 
 
 def _defect(error: Exception) -> int:
-    """Print a traceback without the messages, which may contain values of rows."""
-    from cdc.observe.defects import traceback_of  # noqa: PLC0415 - commands do without it
+    """Print a traceback without the messages, which may contain values of rows.
 
+    An error of a lake's object store that does not answer is none of ours.
+    """
+    from cdc.lake.files.unreachable import unreachable  # noqa: PLC0415 - commands do without both
+    from cdc.observe.defects import traceback_of  # noqa: PLC0415
+
+    if (named := unreachable(error)) is not None:
+        return report(named)
     print(traceback_of(error), file=sys.stderr)  # noqa: T201 - the command line
     return POLICY[ErrorKind.INTERNAL].exit_code
 

@@ -143,7 +143,7 @@ class CdcError(Exception):
 
     @property
     def policy(self) -> Policy:
-        """How a caller reacts to the error's kind."""
+        """Return how a caller reacts to the error's kind."""
         return POLICY[self.kind]
 
     @property

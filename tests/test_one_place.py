@@ -16,6 +16,8 @@ PLACES: Final[dict[str, set[str]]] = {
         "cdc.lake.files.local",
         "cdc.stack.artifacts.class_archive",
     },
+    # It knows for how long an object store is asked again; the others open what is on a disk.
+    r"\bDelta(Table|Log)\(": {"cdc.lake.files.delta", "cdc.source.rows.writing", "cdc.demo.report"},
     r"\"Caused by: ": {"cdc.source.connector.failure"},
     r"\[\"tasks\"\]": {"cdc.source.connector.connector_status"},
     r"\"(?i:extra_float_digits|intervalstyle)\"": {"cdc.source.server.printing"},

@@ -42,6 +42,7 @@ class Derived:
             memory_mb=MEMORY_MB,
             full_rows=10**9,
             kept_hours=1,
+            measured=True,
             scratch=self.folder / "scratch",
         )
         self._tables = DerivedTables(
@@ -56,7 +57,7 @@ class Derived:
 
     @property
     def path(self) -> Path:
-        """Where the table is."""
+        """Return where the table is."""
         return self.folder / "table"
 
     def bring(self, cut: int) -> float:
@@ -90,7 +91,7 @@ class SparkJob:
 
     @property
     def path(self) -> Path:
-        """Where the table is."""
+        """Return where the table is."""
         return self.folder / "table"
 
     def bring(self, cut: int) -> float:

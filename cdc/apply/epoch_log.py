@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
@@ -12,6 +11,7 @@ from cdc.apply.log_replay import Recorded
 from cdc.apply.rounds.last_cut import LastCut
 from cdc.apply.table.structure_notes import PlacedNote, notes_in_log
 from cdc.kafka.registry_client import SchemaLookup
+from cdc.lake.files.delta import delta_table
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.table import store
 from cdc.land.small_batches import SmallBatches
@@ -32,7 +32,7 @@ class EpochLog:
 
     def newest(self) -> "PinnedLog":
         """Return the version that is the newest now, whatever is appended later."""
-        return PinnedLog(self, DeltaTable(self.path).version())
+        return PinnedLog(self, delta_table(self.path).version())
 
 
 @dataclass(frozen=True)

@@ -1,42 +1,42 @@
 """``wal2lake derived``: everything that operators do with derived tables."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
-from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from cdc.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from cdc.cli.show.admitted import admit
 from cdc.cli.show.checked_definitions import checked_facts, show_checked
 from cdc.cli.show.derived_tables import (
     listing,
     listing_facts,
-    preview_facts,
-    preview_table,
+    report_facts,
+    show_rows,
     verdicts,
 )
+from cdc.cli.show.rebuilt import build_into
+from cdc.cli.show.verified import Engine, by_source_now, by_spark
 from cdc.cli.show.wait_line import wait_line
-from cdc.client.derived.at_cut import definitions, one_of, published_row
+from cdc.client.derived.at_cut import definitions, one_of, published_row, timed_tables
 from cdc.client.derived.at_cut import preview as preview_of
 from cdc.client.derived.check import check as check_all
 from cdc.client.derived.drop import drop as drop_of
 from cdc.client.derived.explain import explain as explain_of
 from cdc.client.derived.late import late_rows
 from cdc.client.derived.rebuild import rebuild as rebuild_of
-from cdc.client.derived.verify import DerivedReport, verify_by_source, verify_locally
-from cdc.config import Config, load
+from cdc.client.derived.verify import verify_locally
+from cdc.config import load
 from cdc.errors import POLICY, CdcError, ErrorKind
-from cdc.observe import logs
 from cdc.state.derived_requests import pauses
 from cdc.state.pipeline import resolve
 from cdc.tables import TableId
 
 derived = typer.Typer(
     help="Check, explain, list, preview, verify, rebuild, pause and drop derived tables, and "
-    "show their late rows. "
+    "show or admit their late rows. "
     "Each command takes --config FILE and has its own --help: wal2lake derived check --help.",
     no_args_is_help=True,
     add_completion=False,
@@ -49,18 +49,14 @@ AtOption = Annotated[
     str | None,
     typer.Option("--at", metavar="CUT|LSN|TIME", help="The cut, by default the newest."),
 ]
-
+IntoOption = Annotated[
+    str | None,
+    typer.Option("--into", metavar="TABLE", help="Build it here into this table, and compare."),
+]
 TimeoutOption = Annotated[
     float,
     typer.Option("--timeout", metavar="SECONDS", min=1, help="How long to wait for the cut."),
 ]
-
-
-class Engine(Enum):
-    """What calculates in this process, as ``--engine`` names it."""
-
-    LOCAL = "local"
-    SPARK = "spark"
 
 
 EngineOption = Annotated[
@@ -97,11 +93,13 @@ def explain(
 @derived.command("list")
 def list_them(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
     """List the derived tables of the newest cut: the state of each, its cut and its rows."""
-    row = published_row(load(config), None)
+    loaded = load(config)
+    row = published_row(loaded, None)
+    timed = timed_tables(loaded, row)
     if as_json:
-        print(json.dumps(listing_facts(row), indent=2))
+        print(json.dumps(listing_facts(row, timed), indent=2))
     elif row.derived:
-        Console(highlight=False).print(listing(row))
+        Console(highlight=False).print(listing(row, timed))
     else:
         print("no table is derived")
 
@@ -116,22 +114,38 @@ def preview(
 ) -> None:
     """Print the first rows that a definition gives at a cut, and write nothing."""
     row, rows = preview_of(load(config), name, at, limit)
-    if as_json:
-        print(json.dumps(preview_facts(row, rows), indent=2))
-    else:
-        Console(highlight=False).print(preview_table(row, rows))
+    show_rows(row, rows, as_json=as_json)
 
 
 @derived.command("late")
-def late(
-    name: NameArgument, config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False
+def late(  # noqa: PLR0917 - the options of a command
+    name: NameArgument,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            "--admit", metavar="WHERE", help="Count the late rows that meet it after all."
+        ),
+    ] = None,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.")] = "",
+    timeout: TimeoutOption = 300,
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
 ) -> None:
-    """Print the rows that were late, and what became of each in its window."""
+    """Print the rows that were late, and what became of each in its window; or admit some.
+
+    The condition is SQL over the columns that are printed, such as "id = 7" or "_cut < 90".
+    """
+    if where is not None:
+        admit(name, where, reason, timeout, config, as_json=as_json)
+        return
+    if reason:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            "--reason is for rows that are admitted",
+            remedy='add --admit WHERE, such as --admit "id = 7"',
+        )
     row, rows = late_rows(load(config), name)
-    if as_json:
-        print(json.dumps(preview_facts(row, rows), indent=2))
-    else:
-        Console(highlight=False).print(preview_table(row, rows))
+    show_rows(row, rows, as_json=as_json)
 
 
 @derived.command("verify")
@@ -148,13 +162,13 @@ def verify(  # noqa: PLR0917 - the options of a command
 ) -> None:
     """Calculate tables again and compare all rows; exit 1 when any differs."""
     if by_source:
-        report = _by_source(load(config), names or (), at, timeout, engine)
+        report = by_source_now(load(config), names or (), at, timeout, engine)
     elif engine is Engine.SPARK:
-        report = _by_spark(load(config), names or (), at)
+        report = by_spark(load(config), names or (), at)
     else:
         report = verify_locally(load(config), names or (), at)
     if as_json:
-        print(json.dumps(_report_facts(report), indent=2))
+        print(json.dumps(report_facts(report), indent=2))
     else:
         Console(highlight=False).print(verdicts(report))
     if not report.equal:
@@ -164,11 +178,20 @@ def verify(  # noqa: PLR0917 - the options of a command
 @derived.command("rebuild")
 def rebuild(
     name: NameArgument,
+    *,
+    into: IntoOption = None,
+    at: AtOption = None,
     timeout: TimeoutOption = 300,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """Have the job calculate a table anew; one commit replaces what is there."""
+    """Have the job calculate a table anew and replace it in one commit; with --into do it here.
+
+    Exits with 1 when the table at ``--into`` differs from the served one at the same cut.
+    """
+    if into is not None or at is not None:
+        build_into(load(config), name, into, at, as_json=as_json)
+        return
     with wait_line("asking the job") as tell:
         entry = rebuild_of(resolve(load(config)), name, timeout=timeout, tell=tell)
     if as_json:
@@ -214,28 +237,3 @@ def drop(
             remedy=f"add --confirm {name}",
         )
     print(f"deleted {drop_of(load(config), name)}")
-
-
-def _by_source(
-    config: Config, names: Sequence[str], at: str | None, timeout: float, engine: Engine
-) -> DerivedReport:
-    if at is not None or engine is not Engine.LOCAL:
-        raise CdcError(
-            ErrorKind.CONFIG,
-            "the source can only calculate by itself, as of now",
-            remedy="leave out --at and --engine, or --source",
-        )
-    with wait_line("verifying") as tell:
-        return verify_by_source(resolve(config), names, timeout=timeout, tell=tell)
-
-
-def _by_spark(config: Config, names: Sequence[str], at: str | None) -> DerivedReport:
-    from cdc.client.derived.by_spark import verify_by_spark  # noqa: PLC0415 - loads pyspark
-
-    logs.quiet()
-    return verify_by_spark(config, names, at)
-
-
-def _report_facts(report: DerivedReport) -> dict[str, Any]:
-    tables = [asdict(table) | {"equal": table.equal} for table in report.tables]
-    return {**asdict(report), "equal": report.equal, "tables": tables}

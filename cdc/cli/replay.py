@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from enum import Enum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -23,6 +22,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import ledger_path
 from cdc.lake.records.ledger import Ledger
 from cdc.observe import logs
+from cdc.operations.replay.place import place_for
 from cdc.operations.replay.to_path import Outcome, ReplayOptions, replay_into
 from cdc.tables import TableId
 
@@ -127,7 +127,7 @@ def _into(
     config: Config, table: TableId, path: str, events_from: str, to: str | None, *, as_json: bool
 ) -> None:
     logs.quiet()
-    place = path if "://" in path else str(Path(path).resolve())
+    place = place_for(config, path)
     with _lines() as say:
         options = ReplayOptions(table=table, path=place, events_from=events_from, at=to)
         outcome = replay_into(config, options, say=say)

@@ -42,7 +42,7 @@ class Kafka(Section):
 
     @property
     def encrypted(self) -> bool:
-        """Whether clients use TLS."""
+        """Return whether clients use TLS."""
         return bool(self.tls or self.ca_file or self.certificate_file)
 
     @model_validator(mode="after")

@@ -18,6 +18,7 @@ from cdc.events.structure.steps import READ_AGAIN
 from cdc.events.structure.structure import Structure, kept_as_text
 from cdc.failpoints import Failpoint, reach
 from cdc.job.table_begin import Beginning, schema_at_begin, schema_of
+from cdc.lake.files.unreachable import refuse_silence
 from cdc.lake.layout import table_path
 from cdc.lake.own_session import OwnSession
 from cdc.lake.records import epochs
@@ -73,6 +74,7 @@ class TableOpener:
         except CdcError as error:
             return self._broken(session, path, wanted, error)
         except DeltaError as error:
+            refuse_silence(error)
             return self._broken(session, path, wanted, _unreadable(path, error))
         if table.position.refused:  # some events may have been settled since its last commit
             table.recount(self.tables.quarantine.open_count(str(source.table)))

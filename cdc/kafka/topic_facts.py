@@ -31,7 +31,7 @@ class TopicFacts:
 
     @property
     def compacted(self) -> bool:
-        """Whether Kafka compacts the topic."""
+        """Return whether Kafka compacts the topic."""
         return "compact" in self.policy
 
 

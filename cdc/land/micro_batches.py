@@ -1,4 +1,4 @@
-"""Says which records a micro-batch has, before any of them is read.
+"""Which records a micro-batch has, before any of them is read.
 
 Structured Streaming writes where a micro-batch ends into its checkpoint before it hands it over.
 Offsets between two ends that no event has (markers of Kafka's transactions) count as well.
@@ -20,7 +20,7 @@ class MicroBatch:
 
     @property
     def most_records(self) -> int:
-        """How many records the micro-batch has at most."""
+        """Return how many records the micro-batch has at most."""
         return sum(map(len, self.ranges.values()))
 
 

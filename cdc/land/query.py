@@ -19,7 +19,6 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 import structlog
-from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -27,7 +26,8 @@ from cdc.config import Job
 from cdc.errors import CdcError
 from cdc.failpoints import Failpoint, reach
 from cdc.kafka.broker import Broker, spark_options
-from cdc.lake.files.file_store import StoreError
+from cdc.lake.files.delta import delta_table
+from cdc.lake.files.unreachable import store_error
 from cdc.lake.records.expiry import Expired
 from cdc.lake.table.noted_landings import Ranges, with_landing
 from cdc.lake.table.positions import NOTHING, LandedPosition
@@ -100,7 +100,7 @@ class Lander:
         self.position = position
         self._hooks = hooks
         self._notes_topic = notes_topic
-        self.refused: CdcError | StoreError | None = None
+        self.refused: CdcError | OSError | None = None
         """The error that ended the query, if it is more precise than Spark's."""
         self._policy = policy
         self._expiry = Every(policy.vacuum_every_hours * HOUR)
@@ -187,7 +187,7 @@ class Lander:
         offsets = {topic: max(offset, last.get(topic, -1)) for topic, offset in read.items()}
         self.position = replace(self.position, offsets={**last, **offsets})
         self._expire_up_to(places)
-        return newest_time(self._path, DeltaTable(self._path).version())
+        return newest_time(self._path, delta_table(self._path).version())
 
     def read(self) -> dict[str, int]:
         """Return the end offset of each topic that the running query has read, exclusive.
@@ -205,8 +205,8 @@ class Lander:
         try:
             with self._hooks.timed():
                 self.land(events, batches.batch(batch_id))
-        except StoreError as error:
-            self.refused = error
+        except Exception as error:
+            self.refused = store_error(error) or self.refused
             raise
         self._stopping.wait(began + self._policy.trigger_seconds - time.monotonic())
         self._hooks.rest(before, self.position.offsets, self._stopping)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, QueryBuilder
 
 from cdc.events.values.sql_text import fusion_string
+from cdc.lake.files.delta import delta_table
 from cdc.lake.table.positions import landed_position
 from cdc.land.arrow_rows import LOG_SCHEMA
 from cdc.land.landing import Landing, TopicSpan
@@ -35,7 +36,7 @@ def landings_beyond(path: str, floor: int) -> list[Landing]:
     landed = landed_position(path)
     if landed is None or landed.landing <= floor:
         return []
-    log = DeltaTable(path)
+    log = delta_table(path)
     found = _landings(pa.table(ask(log, _SUMMARY.format(floor=floor)).read_all()))
     if sum(landing.count for landing in found) > MOST_RECORDS:
         return found
@@ -51,7 +52,7 @@ def events_of(path: str, topic: str, after: int, upto: int, *, most: int) -> pa.
     """
     if upto - after > min(most, MOST_RECORDS):
         return None
-    rows = rows_where(DeltaTable(path), inside(topic, after, upto), MOST_BYTES)
+    rows = rows_where(delta_table(path), inside(topic, after, upto), MOST_BYTES)
     return None if rows is None else rows.sort_by("offset")
 
 
@@ -63,7 +64,7 @@ def inside(topic: str, after: int, upto: int) -> str:
 def last_offset(path: str, topic: str, upto: int) -> int:
     """Return the last offset of a topic in landings up to number ``upto``; -1 for none."""
     question = _LAST.format(topic=fusion_string(topic), upto=upto)
-    last = ask(DeltaTable(path), question).read_all()["last"][0].as_py()
+    last = ask(delta_table(path), question).read_all()["last"][0].as_py()
     return -1 if last is None else int(last)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from cdc.lake.files.delta import delta_table
 from cdc.land.read_back import ask, inside, rows_where
 from cdc.land.small_batches import MOST_BYTES
 
@@ -35,7 +36,7 @@ def stretches(
     All are of one version of the log. At most ``most`` of them are in memory at once, and fewer
     where they have more than ``most_bytes``.
     """
-    log = DeltaTable(path)
+    log = delta_table(path)
     found = ask(log, _COUNTED.format(condition=inside(topic, after, upto))).read_all()
     for landings in _groups(pa.table(found).to_pylist(), most):
         part = _Part(log, topic, landings[0]["landing"], landings[-1]["landing"])

@@ -26,7 +26,7 @@ class OperationState(Enum):
 
     @property
     def ended(self) -> bool:
-        """Whether the state is final."""
+        """Return whether the state is final."""
         return self in _ENDS
 
 

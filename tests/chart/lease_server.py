@@ -26,7 +26,7 @@ class LeaseServer:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What the lease says now."""
+        """Return what the lease says now."""
         return dict(self._lease.get("spec", {}))
 
     @property

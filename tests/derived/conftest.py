@@ -29,6 +29,8 @@ FROM tumble(bank.moves, at, INTERVAL '1 hour') w
 GROUP BY w.window_start
 """,
     "marts.audited": "SELECT what, amount FROM bank.audit WHERE amount > 0",
+    "marts.aged": "SELECT m.id, m.amount, cut_time() AS seen FROM bank.moves m\n"
+    "WHERE cut_time() - INTERVAL '100000 days' < m.at",
     "marts.total": "SELECT sum(balance) AS balance, sum(accounts) AS accounts FROM marts.balances",
 }
 """Of these Postgres can calculate all."""

@@ -160,9 +160,7 @@ class Installation:
 
     def lake_query(self, schema: str, table: str, query: str) -> Counter[tuple[Any, ...]]:
         """Return the rows of a query over the table ``t``, without ``_cdc_`` columns."""
-        place = self.lake_place
-        lake = place if "://" in place else self.folder / place
-        opened = DeltaTable(f"{lake}/{schema}/{table}")
+        opened = self.table(schema, table)
         rows = pa.table(QueryBuilder().register("t", opened).execute(query).read_all())
         names = [name for name in rows.column_names if not name.startswith("_cdc_")]
         return Counter(hashable(tuple(row[n] for n in names)) for row in rows.to_pylist())
@@ -174,6 +172,12 @@ class Installation:
             surplus = self.lake_rows(table) - self.source_rows(table)
             assert not difference, f"{table}: missing or changed in the lake: {len(difference)}"
             assert not surplus, f"{table}: too much in the lake: {len(surplus)}"
+
+    def table(self, schema: str, table: str) -> DeltaTable:
+        """Open a table of the lake at its newest version."""
+        place = self.lake_place
+        lake = place if "://" in place else self.folder / place
+        return DeltaTable(f"{lake}/{schema}/{table}")
 
     def pid(self, server: str) -> int:
         """Return the pid of a supervised process, from ``status``."""

@@ -18,11 +18,13 @@ from pathlib import Path
 from tests.mutants.changed_rows import CHANGED_ROWS
 from tests.mutants.commits import COMMITS
 from tests.mutants.derived import DERIVED
+from tests.mutants.derived_admitted import DERIVED_ADMITTED
 from tests.mutants.derived_as_of import DERIVED_AS_OF
 from tests.mutants.derived_folds import DERIVED_FOLDS
 from tests.mutants.derived_histories import DERIVED_HISTORIES
 from tests.mutants.derived_late import DERIVED_LATE
 from tests.mutants.derived_patterns import DERIVED_PATTERNS
+from tests.mutants.derived_time import DERIVED_TIME
 from tests.mutants.derived_writes import DERIVED_WRITES
 from tests.mutants.event_windows import EVENT_WINDOWS
 from tests.mutants.masked import MASKED
@@ -41,11 +43,13 @@ ALL = (
     *SNAPSHOTS,
     *MASKED,
     *DERIVED,
+    *DERIVED_ADMITTED,
     *DERIVED_AS_OF,
     *DERIVED_FOLDS,
     *DERIVED_HISTORIES,
     *DERIVED_LATE,
     *DERIVED_PATTERNS,
+    *DERIVED_TIME,
     *DERIVED_WRITES,
     *EVENT_WINDOWS,
     *CHANGED_ROWS,

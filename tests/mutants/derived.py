@@ -38,7 +38,7 @@ DERIVED: Final = (
     Mutant(
         name="derived: a table that cannot be written to stays as it is",
         file="cdc/derive/step/step.py",
-        old='            return self._whole(None, f"it is made anew: {error}")\n',
+        old='            ready = self._whole(None, f"it is made anew: {error}")\n',
         new="            raise\n",
         tests=_WRITTEN,
     ),
@@ -92,6 +92,20 @@ DERIVED: Final = (
         tests=_KEPT,
     ),
     Mutant(
+        name="derived: a table is calculated before the one that it reads is committed",
+        file="cdc/derive/keep/beside.py",
+        old="self._last is not None and self._last.table in inputs:",
+        new="self._last is None:",
+        tests=("tests/unit/derive/turns/test_beside.py",),
+    ),
+    Mutant(
+        name="derived: what no cut waits for does not yield",
+        file="cdc/derive/keep/derived_tables.py",
+        old="        pool = self._behind if is_behind else self._pool\n",
+        new="        pool = self._pool\n",
+        tests=("tests/unit/derive/turns/test_yielding.py",),
+    ),
+    Mutant(
         name="derived: the flags of its inputs are forgotten",
         file="cdc/derive/keep/inputs_at.py",
         old="        if entry.state != _EQUAL:\n",
@@ -101,8 +115,8 @@ DERIVED: Final = (
     Mutant(
         name="derived: a failure is not forgotten when the inputs change",
         file="cdc/derive/keep/derived_tables.py",
-        old="tried.inputs != inputs.at or anew or",
-        new="(tried.inputs != inputs.at and not tried.failure) or anew or",
+        old="or not tried.inputs.give_the_rows_of(inputs):",
+        new="or not (tried.failure or tried.inputs.give_the_rows_of(inputs)):",
         tests=_KEPT,
     ),
     Mutant(

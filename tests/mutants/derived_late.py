@@ -14,6 +14,7 @@ _WAITS: Final = f"{_LATE}/test_absence.py"
 _HAZARD: Final = (f"{_WAITS}::test_an_unpaid_order_appears_when_no_payment_can_come_in_time",)
 _SET_ASIDE: Final = (f"{_WAITS}::test_a_payment_that_is_late_is_put_aside",)
 _IN_TIME: Final = (f"{_WAITS}::test_an_order_that_waits_has_each_payment_that_is_not_too_late",)
+_HOPS: Final = f"{_LATE}/test_hops_aside.py"
 _LOGGED: Final = ("tests/unit/derive/late_rows/test_captured_log.py",)
 
 
@@ -42,9 +43,30 @@ DERIVED_LATE: Final = (
     _of(
         "a window that ends at the watermark is open to rows",
         "late/rule",
-        "self.last_end(time) <= watermark",
-        "self.last_end(time) < watermark",
+        "self.end(one) <= watermark",
+        "self.end(one) < watermark",
         _RULE,
+    ),
+    _of(
+        "a row is late when all its windows are over, or for none",
+        "late/rule",
+        "if self.puts_hops_aside and",
+        "if False and",
+        (f"{_HOPS}::test_a_row_is_put_aside_in_the_windows_that_are_over",),
+    ),
+    _of(
+        "a row that is late for one window is late for all",
+        "late/rule",
+        "self.end(one) <= watermark",
+        "self.end(starts[0]) <= watermark",
+        (f"{_HOPS}::test_a_row_is_put_aside_in_the_windows_that_are_over",),
+    ),
+    _of(
+        "what is put aside in one window is in none",
+        "engine/restored",
+        "AND {start}",
+        "",
+        (f"{_HOPS}::test_a_row_is_put_aside_in_the_windows_that_are_over",),
     ),
     _of(
         "a window that ends at the watermark is not final",
@@ -77,8 +99,8 @@ DERIVED_LATE: Final = (
     _of(
         "a step forgets which rows are frozen",
         "late_rows/bringing",
-        "judge.state, judge.frozen = known.seen, self._frozen(stored)",
-        "judge.state = known.seen",
+        "late.frozen() - taken.places",
+        "set()",
         _CHANGED,
     ),
     _of(
@@ -98,8 +120,8 @@ DERIVED_LATE: Final = (
     _of(
         "a rebuild compares nothing",
         "late_rows/bringing",
-        "            if again:\n",
-        "            if False:\n",
+        "        if again and stored",
+        "        if False and stored",
         _COMPARED,
     ),
     _of(

@@ -13,6 +13,8 @@ _WRITER: Final = "cdc/derive/step/writer.py"
 _UPKEEP: Final = "cdc/derive/step/upkeep.py"
 _CHANGES: Final = "cdc/derive/step/known_changes.py"
 _WHOLE: Final = "cdc/lake/create/whole_table.py"
+_INTO: Final = "cdc/client/derived/"
+_BESIDE: Final = ("tests/unit/client/derived/test_rebuild_into.py",)
 DERIVED_WRITES: Final = (
     Mutant(
         name="derived: rows that are gone are counted",
@@ -195,5 +197,40 @@ DERIVED_WRITES: Final = (
         old="    store.settle()\n",
         new="",
         tests=_MADE,
+    ),
+    Mutant(
+        name="rebuild --into: it is built at the newest cut, whichever is asked for",
+        file=f"{_INTO}rebuild_into.py",
+        old="        row = published_row(config, at)\n",
+        new="        row = published_row(config, None)\n",
+        tests=_BESIDE,
+    ),
+    Mutant(
+        name="rebuild --into: what fails leaves its files",
+        file=f"{_INTO}rebuild_into.py",
+        old='            store_of(path).tree.delete_dir_contents("", accept_root_dir=True)\n',
+        new="            pass\n",
+        tests=_BESIDE,
+    ),
+    Mutant(
+        name="rebuild --into: copies of a row are one",
+        file=f"{_INTO}likeness.py",
+        old="HAVING sum({_SURPLUS}) <> 0",
+        new="HAVING max({_SURPLUS}) + min({_SURPLUS}) <> 0",
+        tests=_BESIDE,
+    ),
+    Mutant(
+        name="rebuild --into: a table that is behind is compared",
+        file=f"{_INTO}rebuild_into.py",
+        old="    if entry.at_cut != row.cut:\n",
+        new="    if False:\n",
+        tests=_BESIDE,
+    ),
+    Mutant(
+        name="rebuild --into: a name in the lake is free",
+        file=f"{_INTO}free_name.py",
+        old="    if _has_files(path):\n",
+        new="    if False:\n",
+        tests=_BESIDE,
     ),
 )

@@ -5,6 +5,7 @@ from typing import Final
 from tests.mutants.mutant import Mutant
 
 _CONTRACT: Final = "tests/objects/test_contract.py"
+_NO_ANSWER: Final = "tests/objects/test_no_answer.py"
 OBJECTS: Final = (
     Mutant(
         name="objects: an entry is replaced",
@@ -34,6 +35,41 @@ OBJECTS: Final = (
         old="    if is_local(path):\n",
         new="    if path:\n",
         tests=("tests/objects/test_commits.py",),
+    ),
+    Mutant(
+        name="objects: delta-rs gives up after ten attempts",
+        file="cdc/lake/files/delta.py",
+        old='        "max_retries": "1000",\n',
+        new='        "max_retries": "10",\n',
+        tests=(_NO_ANSWER,),
+    ),
+    Mutant(
+        name="objects: a derived table stops because the store does not answer",
+        file="cdc/derive/keep/derived_tables.py",
+        old="            refuse_silence(error)\n",
+        new="",
+        tests=(_NO_ANSWER,),
+    ),
+    Mutant(
+        name="objects: a checkpoint without an answer is a table that is broken",
+        file="cdc/lake/commit/snapshot.py",
+        old="            refuse_silence(error)\n",
+        new="",
+        tests=(_NO_ANSWER,),
+    ),
+    Mutant(
+        name="objects: a file that is gone is taken for silence",
+        file="cdc/lake/files/unreachable.py",
+        old="_OF_A_STORE.search(text) and not _ANSWERED.search(text)",
+        new="_OF_A_STORE.search(text)",
+        tests=(_NO_ANSWER,),
+    ),
+    Mutant(
+        name="objects: an older version says what the newest one does",
+        file="cdc/lake/table/commit_info.py",
+        old="entry_name(table.version())",
+        new='entry_name(table.history(1)[0]["version"])',
+        tests=("tests/objects/test_versions.py",),
     ),
     Mutant(
         name="objects: a lease counts from its answer",

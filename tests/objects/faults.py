@@ -17,6 +17,7 @@ from random import Random
 from typing import Any, Final
 
 CONTROL: Final = "/-/faults"
+STALL_SECONDS: Final = 2.0
 _HOP: Final = frozenset({"connection", "expect", "transfer-encoding", "keep-alive"})
 
 
@@ -27,6 +28,9 @@ class Fault(Enum):
     BUSY = "busy"  # 503, and the store never sees it
     LOST = "lost"  # the store has done it, and the connection breaks before the answer
     LATE_BUSY = "late busy"  # the store has done it, and the answer is 503
+    FORBIDDEN = "forbidden"  # 403, and the store never sees it
+    SLOW = "slow"  # the store has done it, and the answer comes after STALL_SECONDS
+    GONE = "gone"  # the connection breaks, and the store never sees it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +39,9 @@ class Plan:
 
     shares: Mapping[str, float] = field(default_factory=dict)  # by the value of a Fault
     seed: int = 0
+    skip: int = 0  # so many requests of the kind are done before the first that fails
     count: int = 0
+    delay: float = 0.0  # seconds before each request is done
     fault: str = Fault.NONE.value
     method: str = ""
     part: str = ""  # of the path
@@ -46,16 +52,24 @@ def share(seed: int, of: Mapping[Fault, float]) -> Plan:
     return Plan(seed=seed, shares={fault.value: weight for fault, weight in of.items()})
 
 
-def first(count: int, fault: Fault, method: str, part: str) -> Plan:
-    """Return a plan in which the first requests of a method with this part in their path fail."""
-    return Plan(count=count, fault=fault.value, method=method, part=part)
+def first(count: int, fault: Fault, method: str = "", part: str = "", skip: int = 0) -> Plan:
+    """Return a plan in which some requests of a method with this part in their path fail.
+
+    Without a method, those of any; ``skip`` of them are done before.
+    """
+    return Plan(count=count, fault=fault.value, method=method, part=part, skip=skip)
+
+
+def slow(seconds: float) -> Plan:
+    """Return a plan in which each request takes so much longer."""
+    return Plan(delay=seconds)
 
 
 HEALTHY: Final = Plan()
 
 
 class _Chooser:
-    """Follows a plan; remembers the faults that requests have met."""
+    """Follows a plan; remembers the faults that requests have met, and counts the requests."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -65,22 +79,31 @@ class _Chooser:
     def follow(self, plan: Plan) -> None:
         """Follow another plan from now on."""
         with self._lock:
-            self._plan, self._left = plan, plan.count
+            self._plan, self._skipped, self._left, self.asked = plan, plan.skip, plan.count, 0
             self._random = Random(plan.seed)
 
     def fault(self, method: str, path: str) -> Fault:
         """Return what happens to a request."""
         with self._lock:
+            self.asked += 1
             fault = self._chosen(method, path)
             if fault is not Fault.NONE:
                 self.met.append(fault.value)
             return fault
 
+    @property
+    def delay(self) -> float:
+        """How many seconds a request waits."""
+        return self._plan.delay
+
     def _chosen(self, method: str, path: str) -> Fault:
         plan = self._plan
-        if self._left and method == plan.method and plan.part in path:
-            self._left -= 1
-            return Fault(plan.fault)
+        if plan.method in {"", method} and plan.part in path:
+            if self._skipped:
+                self._skipped -= 1
+            elif self._left:
+                self._left -= 1
+                return Fault(plan.fault)
         weights = [*plan.shares.values(), 1 - sum(plan.shares.values())]
         return Fault(self._random.choices([*plan.shares, Fault.NONE.value], weights)[0])
 
@@ -95,6 +118,7 @@ class FaultyProxy(ThreadingHTTPServer):
         self.target = port
         self.chooser = _Chooser()
         self.one = threading.Lock()
+        self.waiting = threading.Event()  # never set
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
         """Say nothing of connections that clients have given up."""
@@ -110,24 +134,36 @@ class _Handler(BaseHTTPRequestHandler):
             self._controlled(body)
             return
         fault = self.server.chooser.fault(self.command, self.path)
+        self.server.waiting.wait(self.server.chooser.delay)
         if fault is Fault.BUSY:
             self._answer(503, [], _BUSY)
             return
+        if fault is Fault.FORBIDDEN:
+            self._answer(403, [], _FORBIDDEN)
+            return
+        if fault is Fault.GONE:
+            self._break()
+            return
         status, headers, content = self._ask(body)
+        if fault is Fault.SLOW:
+            self.server.waiting.wait(STALL_SECONDS)
         if fault is Fault.LOST:
-            self.close_connection = True
-            self.connection.shutdown(socket.SHUT_RDWR)
+            self._break()
         elif fault is Fault.LATE_BUSY:
             self._answer(503, [], _BUSY)
         else:
             self._answer(status, headers, content)
 
+    def _break(self) -> None:
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)
+
     def _controlled(self, body: bytes) -> None:
-        """Take another plan (PUT); tell which faults have been met."""
+        """Take another plan (PUT); tell which faults were met, and how much was asked since."""
         chooser = self.server.chooser
         if self.command == "PUT":
             chooser.follow(Plan(**json.loads(body)))
-        self._answer(200, [], json.dumps(chooser.met).encode())
+        self._answer(200, [], json.dumps([chooser.met, chooser.asked]).encode())
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
@@ -177,6 +213,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 _BUSY: Final = (
     b'<?xml version="1.0"?><Error><Code>SlowDown</Code><Message>Reduce your rate</Message></Error>'
+)
+_FORBIDDEN: Final = (
+    b'<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>Access denied</Message></Error>'
 )
 
 

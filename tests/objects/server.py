@@ -43,9 +43,14 @@ class Faults:
         self._before += len(self.met)
 
     @property
+    def asked(self) -> int:
+        """How many requests there were since ``follow``."""
+        return int(json.loads(self._ask("GET", None))[1])
+
+    @property
     def met(self) -> list[Fault]:
         """The faults that requests have met since ``forget``."""
-        return [Fault(value) for value in json.loads(self._ask("GET", None))[self._before :]]
+        return [Fault(value) for value in json.loads(self._ask("GET", None))[0][self._before :]]
 
     def _ask(self, method: str, body: bytes | None) -> bytes:
         request = urllib.request.Request(self.url + CONTROL, body, method=method)

@@ -19,7 +19,7 @@ from cdc.lake.files import lease as module
 from cdc.lake.files.file_store import StoreError
 from cdc.lake.files.lease import Holder, Lease
 from cdc.lake.files.store_of import store_of
-from tests.objects.faults import Fault, first, share
+from tests.objects.faults import Fault, first, share, slow
 from tests.objects.server import ObjectServer
 from tests.waiting import until
 
@@ -214,6 +214,16 @@ def test_a_store_that_fails_for_a_while_does_not_cost_the_lease(
         objects.faults.follow(share(3, {Fault.BUSY: 1.0}))
         until(lambda: len(objects.faults.met) >= 2)
         objects.faults.heal()
+        before = mine._until
+        until(lambda: mine._until > before)
+        mine.check()
+
+
+def test_a_slow_store_does_not_cost_the_lease(lake: str, objects: ObjectServer) -> None:
+    mine = lease(lake, "mine")
+    with mine.held(refusal):
+        objects.faults.follow(slow(1.0))
+        until(lambda: objects.faults.asked >= 3)
         before = mine._until
         until(lambda: mine._until > before)
         mine.check()

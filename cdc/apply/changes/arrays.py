@@ -46,7 +46,7 @@ def array(
 
 
 def _nested_sql(raw: str, *, named: bool) -> str:
-    """Whether it may be an array of arrays, of which the connector sends no elements."""
+    """Return whether it may be an array of arrays, of which the connector sends no elements."""
     one = f"coalesce(x RLIKE {spark_string(_NESTED)}, false)" if named else "x IS NULL"
     return f"(size({raw}) > 0 AND forall({raw}, x -> {one}))"
 

@@ -27,7 +27,7 @@ class Likeness:
 
     @property
     def equal(self) -> bool:
-        """Whether both tables have the same columns and rows."""
+        """Return whether both tables have the same columns and rows."""
         return not (self.added or self.changed or self.swept or self.columns)
 
     @property

@@ -43,5 +43,5 @@ class Change:
 
     @property
     def applies(self) -> bool:
-        """Whether it changes its row."""
+        """Return whether it changes its row."""
         return self.reason is None and self.op in APPLIED

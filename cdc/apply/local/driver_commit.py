@@ -99,7 +99,7 @@ class DriverCommit:
 
     @property
     def committer(self) -> Committer:
-        """What commits to the table."""
+        """Return what commits to the table."""
         self._committer = self._committer or Committer(self._path)
         return self._committer
 

@@ -89,17 +89,17 @@ class AppliedTable:
 
     @property
     def following(self) -> bool:
-        """Whether rounds bring the table to the next cut."""
+        """Return whether rounds bring the table to the next cut."""
         return not (self._stopped or self._frozen)
 
     @property
     def frozen(self) -> bool:
-        """Whether it waits at its position while an operation has it."""
+        """Return whether it waits at its position while an operation has it."""
         return self._frozen
 
     @property
     def stopped(self) -> bool:
-        """Whether it follows no more, for a reason of its own."""
+        """Return whether it follows no more, for a reason of its own."""
         return self._stopped
 
     @property
@@ -109,7 +109,7 @@ class AppliedTable:
 
     @property
     def way(self) -> str:
-        """How its last batch was applied; empty before the first."""
+        """Return how its last batch was applied; empty before the first."""
         return self._driver.last if self._driver else ""
 
     def stop(self, reason: str, *, remedy: str, code: Reason | None = None) -> None:
@@ -132,7 +132,7 @@ class AppliedTable:
 
     @property
     def awaits_first_rows(self) -> bool:
-        """Whether no operation has given it back since ``await_first_rows``."""
+        """Return whether no operation has given it back since ``await_first_rows``."""
         return self._unread
 
     def thaw(self) -> None:

@@ -39,7 +39,7 @@ class Shape:
 
     @property
     def append(self) -> bool:
-        """Whether the table keeps inserts only."""
+        """Return whether the table keeps inserts only."""
         return self.schema.mode is TableMode.APPEND
 
 

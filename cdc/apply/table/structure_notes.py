@@ -12,7 +12,7 @@ from operator import or_
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import QueryBuilder
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
@@ -23,6 +23,7 @@ from cdc.events.structure.steps import Note
 from cdc.events.structure.structure import parse, unpublished_from
 from cdc.events.values.sql_text import fusion_string
 from cdc.kafka.registry_client import SchemaLookup
+from cdc.lake.files.delta import delta_table
 from cdc.lake.table.positions import landed_position
 from cdc.source.notes.structure_table import BASELINE, UNNOTED
 from cdc.tables import TableId
@@ -50,7 +51,7 @@ class BoundNote:
     lsn: int | None = None
 
     def rewrites_before(self, end: int | None) -> bool:
-        """Whether the table was rewritten before a place in the WAL; None: anywhere."""
+        """Return whether the table was rewritten before a place in the WAL; None: anywhere."""
         inside = self.lsn is not None and (end is None or self.lsn <= end)
         return inside and self.note is not None and self.note.rewrite != 0
 
@@ -82,7 +83,7 @@ def notes_in_log(
     limit = "" if upto is None else f' AND "offset" <= {upto:d}'
     found = (
         QueryBuilder()
-        .register("log", DeltaTable(path))
+        .register("log", delta_table(path))
         .execute(
             "SELECT value, value_schema_id FROM log "  # noqa: S608 - quoted
             f'WHERE topic = {fusion_string(topic)} AND ({some}) AND "offset" > {after:d}{limit}'

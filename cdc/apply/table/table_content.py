@@ -22,7 +22,7 @@ class TableContent:
 
     @property
     def was_read(self) -> bool:
-        """Whether the first snapshot brought a row of it, or it was read since."""
+        """Return whether the first snapshot brought a row of it, or it was read since."""
         return self.position.reads > 0 or self.position.reading != 0
 
     def has_other_snapshot(self, lsns: frozenset[int], slot_lsn: int | None) -> bool:

@@ -26,6 +26,7 @@ def _table_facts(table: CheckedTable) -> dict[str, Any]:
         "inputs": [str(one) for one in definition.inputs],
         "key": list(definition.key),
         "refresh": definition.refresh,
+        "time_dependent": definition.is_timed,
         "columns": {output.name: output.type for output in table.outputs},
     }
 
@@ -46,5 +47,13 @@ def show_checked(checked: Checked, console: Console) -> None:
         table.add_row(facts["table"], *named, columns)
     if checked.tables:
         console.print(table)
+        _show_timed(checked, console)
     elif not checked.problems:
         console.print("no table is defined")
+
+
+def _show_timed(checked: Checked, console: Console) -> None:
+    for one in checked.tables:
+        if one.definition.is_timed:
+            said = "depends on cut_time(): each cut calculates its whole query"
+            console.print(Text(f"{one.definition.table} {said}"), soft_wrap=True)

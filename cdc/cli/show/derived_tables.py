@@ -1,9 +1,12 @@
 """Derived tables as tables on the terminal."""
 
+import json
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any, Final
 
 import pyarrow as pa
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -15,8 +18,11 @@ from cdc.lake.records.ledger import LedgerRow
 _WITNESSES: Final = {"local": "DuckDB", "spark": "Spark", "source": "the source"}
 
 
-def listing(row: LedgerRow) -> Table:
-    """Return the state, cut and rows of each derived table of the cut, and what was late."""
+def listing(row: LedgerRow, timed: Collection[str]) -> Table:
+    """Return the state, cut and rows of each derived table of the cut, and what was late.
+
+    ``timed`` are the tables that depend on the time of the cut.
+    """
     table, lateness = (
         Table(show_edge=False, caption=f"cut {row.cut}", caption_justify="left"),
         lateness_at(row),
@@ -26,15 +32,32 @@ def listing(row: LedgerRow) -> Table:
     for entry in row.derived:
         state = Text(entry.state, "red" if is_flagged(entry) else "")
         numbers = str(entry.at_cut), str(entry.version), f"{entry.rows:,}"
-        said = str(lateness.get(entry.table, ""))
-        table.add_row(Text(entry.table), state, *numbers, Text(entry.reason or said))
+        said = entry.reason or str(lateness.get(entry.table, ""))
+        by_time = "depends on cut_time()" if entry.table in timed else ""
+        said = "; ".join(filter(None, (said, by_time)))
+        table.add_row(Text(entry.table), state, *numbers, Text(said))
     return table
 
 
-def listing_facts(row: LedgerRow) -> list[dict[str, Any]]:
-    """Return the entries of the cut as objects for JSON, each with what was late."""
+def listing_facts(row: LedgerRow, timed: Collection[str]) -> list[dict[str, Any]]:
+    """Return what ``listing`` shows as objects for JSON."""
     lateness = {name: asdict(one) for name, one in lateness_at(row).items()}
-    return [{**asdict(one), "lateness": lateness.get(one.table)} for one in row.derived]
+    return [
+        {
+            **asdict(one),
+            "lateness": lateness.get(one.table),
+            "time_dependent": one.table in timed,
+        }
+        for one in row.derived
+    ]
+
+
+def show_rows(row: LedgerRow, rows: pa.Table, *, as_json: bool) -> None:
+    """Print the rows as they are at the cut."""
+    if as_json:
+        print(json.dumps(preview_facts(row, rows), indent=2))
+    else:
+        Console(highlight=False).print(preview_table(row, rows))
 
 
 def preview_table(row: LedgerRow, rows: pa.Table) -> Table:
@@ -49,11 +72,14 @@ def preview_table(row: LedgerRow, rows: pa.Table) -> Table:
 
 def preview_facts(row: LedgerRow, rows: pa.Table) -> dict[str, Any]:
     """Return the rows as an object for JSON; what JSON lacks is text."""
-    plain = [{name: _plain(value) for name, value in values.items()} for values in rows.to_pylist()]
+    plain = [
+        {name: plain_value(value) for name, value in values.items()} for values in rows.to_pylist()
+    ]
     return {"cut": row.cut, "rows": plain}
 
 
-def _plain(value: object) -> object:
+def plain_value(value: object) -> object:
+    """Return a value for JSON; what JSON lacks is text."""
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
@@ -70,3 +96,9 @@ def verdicts(report: DerivedReport) -> Table:
             outcome = Text(verdict.reason, "red")
         table.add_row(Text(verdict.table), *numbers, outcome)
     return table
+
+
+def report_facts(report: DerivedReport) -> dict[str, Any]:
+    """Return the verdicts as an object for JSON."""
+    tables = [asdict(table) | {"equal": table.equal} for table in report.tables]
+    return {**asdict(report), "equal": report.equal, "tables": tables}

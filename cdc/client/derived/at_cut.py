@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Final
 
 import pyarrow as pa
 
 from cdc.client.read.published import cut_at
 from cdc.config import Config
+from cdc.derive.definition.at_time import at_time
 from cdc.derive.definition.declared import declared
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator, calculator
@@ -19,9 +21,11 @@ from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.lake.upkeep.held import held
 from cdc.tables import TableId
 
+_LATER: Final = "choose a later cut; wal2lake cuts lists them"
+
 
 def definitions(config: Config, row: LedgerRow) -> dict[TableId, Definition]:
-    """Return the definitions that can be kept, each after its inputs.
+    """Return the definitions that can be kept, each after its inputs and with the cut's time.
 
     Raises CONFIG, with its place and remedy, for the first problem of any of them.
     """
@@ -29,7 +33,15 @@ def definitions(config: Config, row: LedgerRow) -> dict[TableId, Definition]:
     found = declared(config.derived.path, captured)
     for _, problem in found.problems:
         raise problem.error()
-    return {one.table: one for one in found.definitions}
+    return {one.table: at_time(one, row.committed_at) for one in found.definitions}
+
+
+def timed_tables(config: Config, row: LedgerRow) -> set[str]:
+    """Return the tables of the cut whose rows depend on its time, as their definitions are now."""
+    kept = {(entry.table, entry.definition) for entry in row.derived}
+    found = declared(config.derived.path, [TableId.parse(entry.table) for entry in row.tables])
+    timed = {(str(one.table), one.hash) for one in found.definitions if one.is_timed}
+    return {name for name, _ in timed & kept}
 
 
 def one_of(known: Mapping[TableId, Definition], name: str) -> Definition:
@@ -77,11 +89,22 @@ def calculated(
     config: Config, definition: Definition, row: LedgerRow
 ) -> Iterator[tuple[Calculator, str]]:
     """Give a database that has the inputs of the definition at the cut, and its query there."""
+    refuse_timeless(definition, row)
     inputs = {table: input_at(table, row).open() for table in definition.inputs}
     with calculator(config.derived.memory_mb) as database:
         load(database, inputs, definition)
         query = query_at(definition, inputs)
         yield database, typed(query, database.outputs(query))
+
+
+def refuse_timeless(definition: Definition, row: LedgerRow) -> None:
+    """Raise CONFIG for a table that depends on the time of a cut that has none."""
+    if definition.is_timed and row.committed_at is None:
+        raise CdcError(
+            ErrorKind.CONFIG,
+            f"cut {row.cut} has no commit, and cut_time() no value in {definition.table}",
+            remedy=_LATER,
+        )
 
 
 def _refuse_late_rows(definition: Definition) -> None:
@@ -100,6 +123,6 @@ def input_at(table: TableId, row: LedgerRow) -> Input:
         raise CdcError(
             ErrorKind.CONFIG,
             f"cut {row.cut} has no rows of {table}",
-            remedy="choose a later cut; wal2lake cuts lists them",
+            remedy=_LATER,
         )
     return Input(entry.path, entry.version)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import psycopg
 
+from cdc.derive.definition.at_time import ANY_TIME, at_time
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.inlined import beyond_sql, inlined
 from cdc.derive.sql.problem import Problem
@@ -20,8 +21,8 @@ def refused_by_source(
     A meaning that only one of two engines accepts is no meaning that both can prove. Patterns,
     folds and histories are left out, which Postgres does not have.
     """
-    known = {one.table: one for one in definitions}
-    for one in definitions:
+    known = {one.table: at_time(one, ANY_TIME) for one in definitions}
+    for one in known.values():
         if beyond_sql(one, known) is not None:
             continue
         if message := _refusal(connection, inlined(one, known)):

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cdc.config import Config
+from cdc.derive.definition.at_time import ANY_TIME, at_time
 from cdc.derive.definition.declared import Declared, declared
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator, calculator
 from cdc.derive.engine.inputs import Input, declare, find
 from cdc.derive.engine.output_types import Output
-from cdc.derive.engine.restored import declare_versions
+from cdc.derive.engine.restored import declare_restored
 from cdc.derive.late.shown import shown
 from cdc.derive.sql.problem import Problem
 from cdc.errors import CdcError
@@ -87,9 +88,9 @@ class _Binder:
         self._declared |= set(new)
         for table in definition.inputs:
             find(self._database, table, definition, ())
-        query, late = definition.duckdb, definition.late
+        query, late = at_time(definition, ANY_TIME).duckdb, definition.late
         if late is not None and late.table in self._declared:
-            declare_versions(self._database, late)
+            declare_restored(self._database, late)
         return self._database.outputs(query if late is None else shown(late, query, None))
 
     def _declare_derived(self, table: TableId, outputs: Sequence[Output]) -> None:

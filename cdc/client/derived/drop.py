@@ -10,6 +10,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.lake.files.store_of import store_of
 from cdc.lake.layout import table_path
 from cdc.lake.table.positions import open_table
+from cdc.state.admissions import admissions
 from cdc.state.derived_requests import pauses, rebuilds
 from cdc.tables import TableId
 
@@ -40,6 +41,8 @@ def drop(config: Config, name: str) -> str:
     store_of(path).tree.delete_dir_contents("", accept_root_dir=True)
     for requests in (pauses(config.state_dir), rebuilds(config.state_dir)):
         requests.done(table)
+    for one in (waiting := admissions(config.state_dir)).of(table):
+        waiting.done(one)
     return path
 
 

@@ -31,6 +31,7 @@ class Explained:
     why: str  # it has no scope; empty if it has
     links: Sequence[str]  # how changes of its inputs reach its other inputs
     steps: Sequence[Cost]  # of its last commits, newest first
+    time_dependent: bool = False  # its query names cut_time()
     by_events: bool = False  # it has no query: the events of its table are taken as they come
 
     @property
@@ -38,6 +39,8 @@ class Explained:
         """Yield the explanation as text."""
         by = f"scoped by ({', '.join(self.scope)})" if self.scope else f"whole: {self.why}"
         yield f"{self.table} is {'kept by the events of its table' if self.by_events else by}"
+        if self.time_dependent:
+            yield "  it depends on cut_time(): each cut calculates it, also if no row changes"
         yield from (f"  {link}" for link in self.links)
         yield from self._cost()
 
@@ -78,6 +81,7 @@ def explain(config: Config, name: str) -> Explained:
         why=scope.reason if isinstance(scope, Whole) else "",
         links=() if isinstance(scope, Whole) else list(dict.fromkeys(_links(scope))),
         steps=steps,
+        time_dependent=definition.is_timed,
         by_events=definition.history is not None,
     )
 

@@ -11,6 +11,8 @@ from deltalake.exceptions import DeltaError
 from cdc.client.verify.render import Rendering
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.values.sql_text import fusion_name
+from cdc.lake.files.delta import delta_table
+from cdc.lake.files.unreachable import refuse_silence
 from cdc.lake.records.ledger import TableEntry
 from cdc.observe.defects import error_text
 
@@ -66,8 +68,9 @@ class LakeTable:
 
 def _open(entry: TableEntry) -> DeltaTable:
     try:
-        return DeltaTable(entry.path, version=entry.version)
+        return delta_table(entry.path, entry.version)
     except DeltaError as error:
+        refuse_silence(error)
         raise CdcError(
             ErrorKind.CHAIN_BROKEN,
             f"version {entry.version} of table {entry.table}, which the ledger names, is gone",

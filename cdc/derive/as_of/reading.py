@@ -14,6 +14,7 @@ from cdc.derive.as_of.moment import (
     sources,
     used_columns,
 )
+from cdc.derive.sql.cut_time import CutTime
 from cdc.derive.sql.event_window import ARGUMENT
 from cdc.derive.sql.nodes import AS_OF
 from cdc.derive.sql.place import Reporter, start_of
@@ -86,7 +87,7 @@ def _complaint(select: exp.Select, number: int) -> Complaint | None:
     if _constant(moment) is not None:
         return _wrong_join(select, source)
     if not isinstance(moment, exp.Column) or not isinstance(moment.this, exp.Identifier):
-        return table, "FOR SYSTEM_TIME AS OF takes a column or a constant", _FORMS
+        return _no_moment(table, moment)
     if not moment.table:
         return moment, f"{moment.name} has no table", _FORMS
     return (
@@ -94,6 +95,13 @@ def _complaint(select: exp.Select, number: int) -> Complaint | None:
         or _wrong_row(sources(select)[:number], moment)
         or _without_key(source, table.alias_or_name)
     )
+
+
+def _no_moment(table: exp.Table, moment: exp.Expr) -> Complaint:
+    if isinstance(moment, CutTime):
+        what = "AS OF cut_time() is the table as it is at the cut"
+        return moment, what, "leave FOR SYSTEM_TIME out"
+    return table, "FOR SYSTEM_TIME AS OF takes a column or a constant", _FORMS
 
 
 def _constant(moment: exp.Expr) -> datetime | None:

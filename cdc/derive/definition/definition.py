@@ -35,6 +35,7 @@ class Definition:
     fold: Fold | None = None  # whose states or faults ``duckdb`` reads
     late: LateRule | None = None  # which rows are late, and which windows are final
     late_rows: LateRule | None = None  # of the table that has the late rows, which has no query
+    is_timed: bool = False  # it names cut_time(): each cut has another
     history: History | None = None  # of its only input; ``duckdb`` says its columns alone
     places: tuple[Place, ...] = field(default=(), compare=False)  # of the first use of each input
 

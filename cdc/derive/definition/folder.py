@@ -17,6 +17,7 @@ from cdc.derive.definition.late_definition import with_late
 from cdc.derive.definition.pattern_definition import pattern_definition
 from cdc.derive.sql import printing
 from cdc.derive.sql.columns import columns, key_of_groups
+from cdc.derive.sql.cut_time import CutTime
 from cdc.derive.sql.inputs import inputs
 from cdc.derive.sql.normal import normalized
 from cdc.derive.sql.place import Reporter
@@ -134,5 +135,6 @@ def _definition(
         postgres=text,
         hash=sha256(json.dumps([text, key]).encode()).hexdigest(),
         query=normal,
+        is_timed=normal.find(CutTime) is not None,
         places=tuple(places.values()),
     ), []

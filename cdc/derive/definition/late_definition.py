@@ -8,13 +8,14 @@ from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.file_names import late_of
 from cdc.derive.definition.front_matter import FrontMatter, key_place
 from cdc.derive.definition.late_matter import LateQuery
-from cdc.derive.definition.late_versions import of_versions
+from cdc.derive.definition.late_versions import of_versions, of_windowed
 from cdc.derive.late.rule import FINAL, Bound, LateRule
 from cdc.derive.sql import printing
 from cdc.derive.sql.problem import Place, Problem
 
 LATE_QUERY = 'SELECT * FROM "_cdc_late"."rows"'
 """What reads the rows that the log gives; it is there only where they are looked at."""
+_TIMED = "name cut_time() in a table over this one: a final row changes no more with the time"
 
 
 def with_late(
@@ -23,6 +24,9 @@ def with_late(
     """Return the definition, and before it that of its late rows if there is one."""
     if front.late is None or definition.query is None:
         return [definition], []
+    if definition.is_timed:
+        place = key_place(text, "late")
+        return [], [Problem(definition.file, *place, "late beside cut_time() is refused", _TIMED)]
     asked = LateQuery(front.late, front.emit, definition.query, late_of(definition.table))
     rule, wrong = asked.rule()
     if rule is None:
@@ -32,8 +36,9 @@ def with_late(
         ]
     place = key_place(text, "late")
     rows = _rows(definition, rule, place)
-    if isinstance(rule.window, Bound) and rule.policy == "aside":
-        read = of_versions(definition.query, front.late.column)
+    if rule.policy == "aside":
+        query, is_bound = definition.query, isinstance(rule.window, Bound)
+        read = of_versions(query, front.late.column) if is_bound else of_windowed(query, rule.table)
         definition = replace(definition, duckdb=printing.duckdb(read))
     return [rows, _judged(definition, rule, place, rows)], []
 

@@ -149,8 +149,8 @@ class LateQuery:
             yield ("late",), f"late adds a column {FINAL}, which the query has", "rename that one"
 
     def _wrong_aside(self, table: exp.Table, window: EventWindow) -> Iterator[Complaint]:
-        if window.form != "tumble":
-            what = f"late: policy: aside takes tumble, and not {window.form}"
+        if window.form == "sessions":
+            what = "late: policy: aside takes tumble and hop, and not sessions"
             yield ("late", "policy"), what, "write policy: keep, which counts late rows"
         yield from self._wrong_twice(table)
 

@@ -1,9 +1,14 @@
-"""Write a query over the versions of a table that rows wait for, for ``policy: aside``."""
+"""Write what a query reads instead of the table whose late rows are put aside.
+
+That is the versions of a table that rows wait for, or the rows of a table in windows that overlap.
+"""
 
 from sqlglot import exp
 
 from cdc.derive.definition.late_bound import joined_tables, upper_bounds
-from cdc.derive.late.versions import NAME, SCHEMA, SINCE, UNTIL
+from cdc.derive.late.versions import NAME, SCHEMA, SINCE, UNTIL, WINDOWED
+from cdc.derive.sql.event_window import ARGUMENT
+from cdc.tables import TableId
 
 
 def of_versions(query: exp.Query, column: str) -> exp.Query:
@@ -21,6 +26,16 @@ def of_versions(query: exp.Query, column: str) -> exp.Query:
     both = [exp.Paren(this=one) for one in (join.args["on"], came, went)]
     join.set("on", exp.and_(*both, copy=False))
     table.replace(exp.Table(this=_name(NAME), db=_name(SCHEMA), alias=_alias(alias)))
+    return tree
+
+
+def of_windowed(query: exp.Query, table: TableId) -> exp.Query:
+    """Return the query over the rows of its windows of a table, of which some are put aside."""
+    tree = query.copy()
+    for one in list(tree.find_all(exp.Table)):
+        if ARGUMENT in one.args and (one.db, one.name) == (table.schema, table.name):
+            alias = _alias(one.alias_or_name)
+            one.replace(exp.Table(this=_name(WINDOWED), db=_name(SCHEMA), alias=alias))
     return tree
 
 

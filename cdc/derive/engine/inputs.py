@@ -95,7 +95,7 @@ def needed_columns(table: DeltaTable, definition: Definition) -> list[str]:
     if definition.late is not None and definition.late.policy == "aside":
         if EFFECT in columns(table):
             return columns(table)
-        needed += map(fusion_name, key)
+        needed += map(fusion_name, [definition.late.window.time, *key])
     if pattern is not None:
         needed += pattern.columns
         needed += map(fusion_name, [*pattern.partition, *pattern.order, *key])

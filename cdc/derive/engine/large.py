@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.inputs import Input, rows
 from cdc.derive.engine.output_types import Output
+from cdc.lake.files.delta import delta_table
 from cdc.tables import TableId
 
 
@@ -36,7 +36,7 @@ class Result:
 
     def rows(self) -> pa.RecordBatchReader:
         """Return a stream of the rows."""
-        return rows(DeltaTable(self.path), [column(n) for n in range(len(self.outputs))])
+        return rows(delta_table(self.path), [column(n) for n in range(len(self.outputs))])
 
 
 class Large(Protocol):

@@ -5,22 +5,27 @@ from typing import Final
 import pyarrow as pa
 
 from cdc.derive.engine.calculator import Calculator, named
-from cdc.derive.late.late_rows import EFFECT, OFFSET, START
-from cdc.derive.late.rule import Bound, LateRule
+from cdc.derive.late.late_rows import CUT, EFFECT, OFFSET
+from cdc.derive.late.rule import END, START, Bound, LateRule
 from cdc.derive.late.watermark import refuse_no_moment
 from cdc.errors import ErrorKind
 
 _TIME: Final = pa.timestamp("us", "UTC")
+ADMITTED_AT: Final = "_admitted_at"
+REASON: Final = "_reason"
+"""Columns of a row that says what was admitted, when and why; NULL in all others."""
 FACTS: Final = pa.schema(
     [
         ("_op", pa.string()),
         (EFFECT, pa.string()),
         (START, _TIME),
-        ("_window_end", _TIME),
+        (END, _TIME),
         ("_watermark", _TIME),
-        ("_cut", pa.int64()),
+        (CUT, pa.int64()),
         ("_lsn", pa.int64()),
         (OFFSET, pa.int64()),
+        (ADMITTED_AT, _TIME),
+        (REASON, pa.string()),
     ]
 )
 

@@ -1,64 +1,91 @@
 """Gives final rows what they had when they became final, for ``policy: aside``.
 
 The loaded input has the rows as they are at the cut. Of each key the first late row of a window
-says what the window had: that row, or none. For rows that wait there are versions of the input's.
+says what the window had: that row, or none. So the query reads the rows of the windows from here,
+and of an input that rows wait for its versions. Late rows that were admitted say nothing.
 """
 
 from collections.abc import Sequence
 
+from sqlglot import exp
+
 from cdc.derive.engine.calculator import Calculator, named
-from cdc.derive.late.late_rows import EFFECT, OFFSET, START, Effect
-from cdc.derive.late.rule import Bound, LateRule
-from cdc.derive.late.versions import NAME, SCHEMA, no_versions, versions
-from cdc.derive.sql.event_window import EventWindow
+from cdc.derive.late.late_rows import EFFECT, OFFSET, Effect
+from cdc.derive.late.notes import open_notes, place_columns
+from cdc.derive.late.rule import END, START, Bound, LateRule
+from cdc.derive.late.versions import NAME, SCHEMA, WINDOWED, no_versions, versions
+from cdc.derive.sql import printing
+from cdc.derive.sql.event_window import ARGUMENT
 from cdc.events.values.sql_text import postgres_name, postgres_string
 
-_FROZEN = "wal2lake_frozen"
+_FROZEN = f"{SCHEMA}.frozen"
+_ROW = "t"
 
 
 def restore(database: Calculator, rule: LateRule, key: Sequence[str]) -> None:
-    """Change the loaded input, so that its final windows have what they had.
-
-    Beside an input that rows wait for, create the versions of its rows.
-    """
+    """Create what the query reads, so that its final rows have what they had."""
+    noted = f"({open_notes(named(rule.rows), rule, key)})"
     if isinstance(rule.window, Bound):
-        names = [name for name, _ in database.types(f"SELECT * FROM {named(rule.table)}")]  # noqa: S608
-        _keep_versions(database, versions(named(rule.table), named(rule.rows), names, key))
-    else:
-        _put_back(database, rule, rule.window, key)
-
-
-def declare_versions(database: Calculator, rule: LateRule) -> None:
-    """Create what a query reads that waits for a declared table, without rows."""
-    if isinstance(rule.window, Bound) and rule.policy == "aside":
-        _keep_versions(database, no_versions(named(rule.table)))
-
-
-def _keep_versions(database: Calculator, query: str) -> None:
-    database.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-    database.run(f"CREATE OR REPLACE VIEW {SCHEMA}.{NAME} AS {query}")
-
-
-def _put_back(
-    database: Calculator, rule: LateRule, window: EventWindow, key: Sequence[str]
-) -> None:
-    keys = [postgres_name(name) for name in key]
+        names = [name for name, _ in _columns(database, rule)]
+        _keep(database, NAME, versions(named(rule.table), noted, names, key))
+        return
     order = f"{OFFSET}, {EFFECT} = {postgres_string(Effect.LEFT_OUT)}"
-    first = f"row_number() OVER (PARTITION BY {', '.join([*keys, START])} ORDER BY {order})"
-    rows, table = named(rule.rows), named(rule.table)
-    database.run(f"CREATE TABLE {_FROZEN} AS SELECT * FROM {rows} QUALIFY {first} = 1")  # noqa: S608
-    equal = " AND ".join(f"f.{name} = t.{name}" for name in keys)
-    place = f"EPOCH_US(f.{START}) = {_start(window, f't.{postgres_name(window.time)}')}"
-    there = f"SELECT TRUE FROM {_FROZEN} AS f WHERE {equal} AND {place}"  # noqa: S608
-    database.run(f"DELETE FROM {table} AS t WHERE EXISTS ({there})")  # noqa: S608
-    names = [name for name, _ in database.types(f"SELECT * FROM {table}")]  # noqa: S608
-    listed = ", ".join(map(postgres_name, names))
-    kept = f"SELECT {listed} FROM {_FROZEN} WHERE {EFFECT} = {postgres_string(Effect.KEPT)}"  # noqa: S608
-    database.run(f"INSERT INTO {table} BY NAME {kept}")
-    database.run(f"DROP TABLE {_FROZEN}")
+    first = f"row_number() OVER (PARTITION BY {place_columns(rule, key)} ORDER BY {order})"
+    database.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+    frozen = f"SELECT * FROM {noted} QUALIFY {first} = 1"  # noqa: S608 - our names
+    database.run(f"CREATE OR REPLACE TABLE {_FROZEN} AS {frozen}")
+    _keep(database, WINDOWED, f"{_open(rule, key)} UNION ALL BY NAME {_kept(database, rule)}")
 
 
-def _start(window: EventWindow, time: str) -> str:
-    """Return the microseconds at which the window of a time begins."""
-    since, length = f"(EPOCH_US({time}) - {window.origin:d})", window.length
-    return f"EPOCH_US({time}) - (({since} % {length:d}) + {length:d}) % {length:d}"
+def declare_restored(database: Calculator, rule: LateRule) -> None:
+    """Create what a query over a declared table reads, without rows."""
+    if rule.policy != "aside":
+        return
+    if isinstance(rule.window, Bound):
+        _keep(database, NAME, no_versions(named(rule.table)))
+    else:
+        _keep(database, WINDOWED, f"SELECT * FROM {_windows(rule)} LIMIT 0")  # noqa: S608
+
+
+def _open(rule: LateRule, key: Sequence[str]) -> str:
+    """Return the query for the rows that are in their windows because no late row says more."""
+    equal = " AND ".join(f"f.{name} = {_ROW}.{name}" for name in map(postgres_name, key))
+    start = f"EPOCH_US(f.{START}) = EPOCH_US({_ROW}.window_start)"
+    there = f"SELECT TRUE FROM {_FROZEN} AS f WHERE {equal} AND {start}"  # noqa: S608
+    return f"SELECT {_ROW}.* FROM {_windows(rule)} WHERE NOT EXISTS ({there})"  # noqa: S608
+
+
+def _kept(database: Calculator, rule: LateRule) -> str:
+    """Return the query for the rows that windows have, though the source has them no more."""
+    kinds = dict(database.types(f"SELECT * FROM {_windows(rule)}"))  # noqa: S608 - our names
+    from_ = {"window_start": START, "window_end": END}
+    listed = ", ".join(
+        f"CAST({postgres_name(from_.get(name, name))} AS {kind}) AS {postgres_name(name)}"
+        for name, kind in kinds.items()
+    )
+    kept = f"{EFFECT} = {postgres_string(Effect.KEPT)}"
+    return f"SELECT {listed} FROM {_FROZEN} WHERE {kept}"  # noqa: S608 - our names
+
+
+def _windows(rule: LateRule) -> str:
+    """Return the loaded table in its windows, named ``_ROW``, in DuckDB's words."""
+    table = exp.Table(
+        this=_name(rule.table.name),
+        db=_name(rule.table.schema),
+        alias=exp.TableAlias(this=_name(_ROW)),
+    )
+    table.set(ARGUMENT, rule.window)
+    return printing.duckdb(table)
+
+
+def _columns(database: Calculator, rule: LateRule) -> list[tuple[str, str]]:
+    return database.types(f"SELECT * FROM {named(rule.table)}")  # noqa: S608 - our names
+
+
+def _keep(database: Calculator, name: str, query: str) -> None:
+    database.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+    database.run(f"CREATE OR REPLACE VIEW {SCHEMA}.{name} AS {query}")
+
+
+def _name(name: str) -> exp.Identifier:
+    return exp.to_identifier(name, quoted=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cdc.derive.fold.module import Module
+from cdc.derive.sql.cut_time import NAME as CUT_TIME
 from cdc.derive.sql.problem import Problem
 
 MODULES: Final = (
@@ -123,6 +124,8 @@ def _attribute(name: str) -> tuple[str, str] | None:
 def _unknown(name: str) -> tuple[str, str]:
     if name in _NAMED:
         return _worded(name)
+    if name == CUT_TIME:
+        return f"{name} is refused in a fold", "name cut_time() in a view over the fold"
     if hasattr(builtins, name):
         return f"{name} is refused in a fold", _FROM_EVENTS
     return f"unknown name {name}", "define or import it"

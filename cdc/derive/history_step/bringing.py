@@ -21,7 +21,7 @@ from cdc.derive.log.log_reader import LogReader
 from cdc.derive.step.difference import Difference, difference
 from cdc.derive.step.limits import Cost, Limits
 from cdc.derive.step.mark import Mark, is_of_definition, log_facts, mark_facts
-from cdc.derive.step.step import Step
+from cdc.derive.step.ready import Step
 from cdc.derive.step.writer import TableWriter, UnwritableError
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema

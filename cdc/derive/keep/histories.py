@@ -11,7 +11,7 @@ from cdc.derive.log.log_reader import LogReader, place_at
 from cdc.derive.log.topic_rows import Recent, TopicRows
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
-from cdc.derive.step.step import Step
+from cdc.derive.step.ready import Step
 from cdc.derive.step.writer import TableWriter
 from cdc.errors import CdcError, ErrorKind
 from cdc.kafka.registry_client import SchemaLookup

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from cdc.derive.definition.definition import Definition
@@ -21,8 +22,21 @@ class Inputs:
     """The inputs of a table at a cut."""
 
     at: Mapping[TableId, Input]
+    time: datetime | None = None  # of the cut, for a table whose rows depend on it
     missing: str = ""  # why the table cannot be brought to the cut; empty if it can
     flagged: str = ""  # which input may differ from its source or query; empty for none
+
+    def give_the_rows_of(self, other: "Inputs") -> bool:
+        """Return whether a query has the same rows over these inputs as over the other ones."""
+        return (self.at, self.time) == (other.at, other.time)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The last inputs from which a table was calculated, and why that failed; empty if not."""
+
+    inputs: Inputs
+    failure: str = ""
 
 
 def inputs_at(
@@ -33,6 +47,9 @@ def inputs_at(
     ``derived`` has the derived tables so far, of which an input must be at the cut already.
     """
     found, missing, flagged = {}, [], []
+    time = row.committed_at if definition.is_timed else None
+    if definition.is_timed and time is None:
+        missing.append("the cut has no commit, and cut_time() no value yet")
     for table in definition.inputs:
         entry = row.entry(str(table)) or derived.get(str(table))
         if entry is None or entry.version < 0 or entry.state in _EMPTY:
@@ -45,4 +62,5 @@ def inputs_at(
         if entry.state != _EQUAL:
             flagged.append(f"its input {table} is {entry.state}: {entry.reason}")
         found[table] = Input(entry.path, entry.version)
-    return Inputs(at=found, missing="; ".join(missing), flagged="; ".join(flagged))
+    why, flags = "; ".join(missing), "; ".join(flagged)
+    return Inputs(at=found, time=time, missing=why, flagged=flags)

@@ -1,8 +1,9 @@
 """Brings the tables of late rows to the cuts of a running job, from its log."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import structlog
 
@@ -13,10 +14,20 @@ from cdc.derive.late_rows.input_log import InputLog
 from cdc.derive.log.topic_rows import Recent
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
-from cdc.derive.step.step import Step
+from cdc.derive.step.ready import Step
 from cdc.errors import CdcError, ErrorKind
+from cdc.failpoints import Failpoint, reach
 from cdc.lake.records.ledger import LedgerRow
+from cdc.state.admissions import Admission
 from cdc.tables import TableId
+
+
+class Admits(Protocol):
+    """Knows which late rows operators have admitted."""
+
+    def of(self, table: TableId) -> list[Admission]: ...
+    def done(self, admission: Admission) -> None: ...
+
 
 logger = structlog.get_logger(__name__)
 
@@ -25,10 +36,11 @@ logger = structlog.get_logger(__name__)
 class LateTables:
     """The tables of late rows of a job; only the thread that derives calls it.
 
-    Without a ``log`` they stop.
+    Without a ``log`` they stop. ``admits`` has what operators ask of them.
     """
 
     log: InputLog | None
+    admits: Admits | None = None
 
     def bring(
         self,
@@ -45,6 +57,7 @@ class LateTables:
         """Bring a table to the cut of ``row``; ``recent`` is what of the log is in memory."""
         if self.log is None:
             raise CdcError(ErrorKind.TABLE_STOPPED, "nobody reads the log for late rows")
+        asked = [] if self.admits is None else self.admits.of(rule.rows)
         step = LateBringing(
             rule=rule,
             key=key_of(inputs[rule.table].open()),
@@ -52,7 +65,18 @@ class LateTables:
             mark=mark,
             limits=limits,
             read=partial(self.log.read, rule, row=row, recent=recent),
+            asked=asked,
         ).bring(again=again)
+        self._end(asked)
         if step.added:
             logger.info("late rows", table=str(rule.rows), cut=row.cut, added=step.added)
         return step
+
+    def _end(self, asked: Sequence[Admission]) -> None:
+        """End what the table has, or what did not fit it."""
+        if self.admits is None or not asked:
+            return
+        reach(Failpoint.BEFORE_ADMIT_END)
+        for one in asked:
+            self.admits.done(one)
+        reach(Failpoint.AFTER_ADMIT_END)

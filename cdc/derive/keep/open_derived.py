@@ -1,6 +1,5 @@
 """Opens the derived tables that a folder of definitions declares, for a run of the job."""
 
-import math
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import partial
@@ -8,12 +7,13 @@ from functools import partial
 from cdc.config import Config
 from cdc.derive.definition.declared import Declared, declared
 from cdc.derive.engine.large import Large
+from cdc.derive.keep.allowed import limits
 from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.derive.keep.histories import Histories, LoggedTables
 from cdc.derive.late_rows.captured_log import CapturedLog
-from cdc.derive.step.limits import Limits
 from cdc.lake.layout import table_path
 from cdc.lake.records.derived_entry import DerivedEntry
+from cdc.state.admissions import admissions
 from cdc.state.derived_requests import pauses, rebuilds
 from cdc.tables import TableId, TableState
 
@@ -45,20 +45,10 @@ def open_derived(
         digests=found.digests,
         rebuilds=rebuilds(config.state_dir),
         pauses=pauses(config.state_dir),
+        admissions=admissions(config.state_dir),
         seconds=config.derived.seconds,
         histories=None if log is None else Histories(log),
         log=None if log is None else CapturedLog(log.reader, log.given_up),
-    )
-
-
-def limits(config: Config) -> Limits:
-    """Return what the configuration allows one step."""
-    return Limits(
-        memory_mb=config.derived.memory_mb,
-        full_rows=config.derived.full_rows,
-        kept_hours=max(1, math.ceil(config.job.vacuum_retention_hours or 0)),
-        scratch=config.state_dir / "derived",
-        cross_check=config.derived.cross_check,
     )
 
 

@@ -18,6 +18,8 @@ class LateState:
     seen: Watermark
     place: Mapping[str, int]
     begun: Mapping[str, int]
+    admitted: int = 0
+    """The newest cut from which on rows count that were admitted; 0 if none are."""
 
     def facts(self, rule: LateRule) -> dict[str, Any]:
         """Return it for a mark, with the watermark's time for those who have no rule."""
@@ -31,4 +33,5 @@ def state_of(facts: Mapping[str, Any]) -> LateState | None:
         return None
     names = [field.name for field in fields(Watermark)]
     seen = Watermark(**{name: late["seen"][name] for name in names})
-    return LateState(seen=seen, place=late["place"], begun=late["begun"])
+    admitted = late.get("admitted", 0)
+    return LateState(seen=seen, place=late["place"], begun=late["begun"], admitted=admitted)

@@ -1,6 +1,6 @@
 """Define when a row of an input is late, and when a row of the result is final."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
@@ -10,6 +10,9 @@ from cdc.tables import TableId
 Policy = Literal["keep", "aside"]
 FINAL: Final = "_final"
 """The column of the result that says whether its window is final."""
+START: Final = "_window_start"
+END: Final = "_window_end"
+"""The columns of late rows that have the start and the end of a window."""
 FUTURE: Final = 300_000_000
 """So many microseconds after its own commit a row's time may be; a later one says nothing."""
 
@@ -35,11 +38,19 @@ class LateRule:
     idle: int | None = None  # how long the table may rest before its windows close without rows
     policy: Policy = "keep"
     emits_final: bool = False  # rows that are not final are left out
+    admissions: int | None = None  # the cut up to which admitted rows count; None: all do
 
     @property
     def judged_by(self) -> Mapping[str, Any]:
         """What decides which rows are late, beside the watermark: of a bound not its length."""
         return {"time": self.window.time} if isinstance(self.window, Bound) else asdict(self.window)
+
+    def place(self, key: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns of late rows that say where one counts: a key in a window.
+
+        What a row waits for is looked up by its key alone.
+        """
+        return tuple(key) if isinstance(self.window, Bound) else (*key, START)
 
     def last_end(self, time: int) -> int:
         """Return the end of the last window that a row of this time falls into.
@@ -56,12 +67,37 @@ class LateRule:
 
     def start(self, time: int) -> int:
         """Return the start of the window that ``last_end`` ends."""
-        end = self.last_end(time)
-        return end if isinstance(self.window, Bound) else end - self.window.length
+        return self.last_end(time) - self._length
+
+    def end(self, start: int) -> int:
+        """Return the end of the window that starts there."""
+        return start + self._length
+
+    @property
+    def puts_hops_aside(self) -> bool:
+        """Whether a row can be late for some of its windows, and in time for others."""
+        is_hop = isinstance(self.window, EventWindow) and self.window.form == "hop"
+        return is_hop and self.policy == "aside"
+
+    def late_starts(self, time: int, watermark: int | None) -> Sequence[int]:
+        """Return the starts of the windows for which a row is late, in order.
+
+        With ``policy: keep`` that is the last one, once all of them had ended: only then is a row
+        late.
+        """
+        starts = [self.start(time)]
+        if self.puts_hops_aside and isinstance(self.window, EventWindow):
+            count = self.window.length // self.window.slide
+            starts = [starts[0] - back * self.window.slide for back in reversed(range(count))]
+        return [one for one in starts if watermark is not None and self.end(one) <= watermark]
 
     def is_late(self, time: int, watermark: int | None) -> bool:
-        """Return whether all windows of a row had ended when this was the watermark."""
-        return watermark is not None and self.last_end(time) <= watermark
+        """Return whether a row is late for any window."""
+        return bool(self.late_starts(time, watermark))
+
+    @property
+    def _length(self) -> int:
+        return 0 if isinstance(self.window, Bound) else self.window.length
 
     @property
     def rest(self) -> int:

@@ -13,6 +13,7 @@ from cdc.events.values.sql_text import postgres_name, postgres_string
 
 SCHEMA: Final = "_cdc_late"
 NAME: Final = "versions"
+WINDOWED: Final = "windowed"
 SINCE: Final = "_cdc_since"
 UNTIL: Final = "_cdc_until"
 """A version is there for the bounds behind the first watermark, up to and including the second."""

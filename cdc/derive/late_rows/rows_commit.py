@@ -4,11 +4,12 @@ import math
 import time
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import CommitProperties, write_deltalake
 
 from cdc.derive.step.mark import USER_METADATA, Mark
 from cdc.derive.step.upkeep import EVERY, HOUR, kept_properties
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.files.delta import delta_table, storage_options
 from cdc.lake.layout import lake_of
 from cdc.lake.table.known_commit import known_commit
 from cdc.lake.upkeep.control_tables import optimize, vacuum
@@ -30,6 +31,7 @@ def add_rows(path: str, rows: pa.Table, mark: Mark, kept_hours: int, *, anew: bo
             schema_mode="overwrite" if anew else "merge",
             configuration=kept_properties(kept_hours),
             commit_properties=known,
+            storage_options=storage_options(path),
         )
     reach(Failpoint.AFTER_LATE_COMMIT)
     _keep_small(path, properties, kept_hours)
@@ -37,7 +39,7 @@ def add_rows(path: str, rows: pa.Table, mark: Mark, kept_hours: int, *, anew: bo
 
 def _keep_small(path: str, properties: CommitProperties, kept_hours: int) -> None:
     """Combine small files and delete old ones where that is due."""
-    table = DeltaTable(path)
+    table = delta_table(path)
     is_due = table.version() % EVERY == 0
     hours = _hours(path, kept_hours)
     if not optimize(path, table, properties, hours) and is_due:

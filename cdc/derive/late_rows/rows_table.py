@@ -29,4 +29,4 @@ def rows_table(columns: pa.Schema, rows: Sequence[LateRow], cut: int) -> pa.Tabl
 
 def _facts(row: LateRow, cut: int) -> tuple[object, ...]:
     times = (row.start, row.end, row.watermark)
-    return (row.op, row.effect.value, *times, cut, row.lsn, row.offset)
+    return (row.op, row.effect.value, *times, cut, row.lsn, row.offset, None, None)

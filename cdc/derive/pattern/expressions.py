@@ -1,6 +1,7 @@
 """Parse and check one expression of MEASURES or DEFINE."""
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import Final
 
 import sqlglot
@@ -8,6 +9,8 @@ from sqlglot import ErrorLevel, exp
 from sqlglot.errors import SqlglotError
 
 from cdc.derive.pattern.clauses import Item
+from cdc.derive.sql import refused
+from cdc.derive.sql.cut_time import NAME as CUT_TIME
 from cdc.derive.sql.normal import normalized
 from cdc.derive.sql.place import Reporter
 from cdc.derive.sql.problem import Problem
@@ -37,6 +40,7 @@ _OTHERS: Final = (
 _SELECT: Final = "SELECT "
 _REFUSED: Final = "is refused in a pattern"
 _INSTEAD: Final = "use columns, first, last, prev, count, sum, min, max, and what a row alone gives"
+_BY_TIME: Final = "use a column, or name cut_time() in a table over the pattern"
 
 
 def expression(
@@ -47,7 +51,10 @@ def expression(
     ``text`` is that of the file, so that places are right. Every column with a qualifier is one of
     a variable, and there is no function of a row but those of MOVES, and no other aggregate.
     """
-    problems = word_problems(report, item.tokens, MOVES)
+    problems = [
+        replace(one, remedy=_BY_TIME) if one.remedy == refused.CLOCK else one
+        for one in word_problems(report, item.tokens, MOVES)
+    ]
     select = None if problems else _parsed(text, item)
     if select is None:
         what, remedy = "it cannot be parsed as an expression", "write one expression"
@@ -114,8 +121,10 @@ def _far(report: Reporter, node: exp.Expr) -> Iterator[Problem]:
 
 
 def _prev(report: Reporter, node: exp.Anonymous) -> Iterator[Problem]:
-    if str(node.this).lower() != PREV:
-        yield report.on(node, f"{_shown(node)} {_REFUSED}", _INSTEAD)
+    name = str(node.this).lower()
+    if name != PREV:
+        remedy = _BY_TIME if name == CUT_TIME else _INSTEAD
+        yield report.on(node, f"{_shown(node)} {_REFUSED}", remedy)
         return
     distance = node.expressions[1:]
     constant = [each for each in distance if isinstance(each, exp.Literal) and _is_whole(each)]

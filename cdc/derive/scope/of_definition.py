@@ -18,6 +18,8 @@ def definition_scope(
         return Whole("it is kept by the events of its table")
     if definition.refresh == "full":
         return Whole("its definition says refresh: full")
+    if definition.is_timed:
+        return Whole("cut_time() differs at each cut")
     if definition.pattern is not None:
         return _of_rows(definition, definition.pattern.partition)
     if definition.fold is not None:

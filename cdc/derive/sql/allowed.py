@@ -121,6 +121,7 @@ ENTRIES: Final = (
             "extract(year FROM ts)",
             "year to day, quarter, week, doy, dow, isodow, isoyear, epoch; of timestamps to second",
         ),
+        ("cut_time", "cut_time()", "the commit time of the cut in the source, timestamptz"),
     ),
     *_entries(
         Group.AGGREGATE,

@@ -4,6 +4,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from cdc.derive.sql.cut_time import CutTime
 from cdc.derive.sql.event_window import ARGUMENT
 
 AS_OF: Final = "as_of"
@@ -89,6 +90,7 @@ NODES: Final[dict[type[exp.Expr], str]] = {
     exp.Ceil: _THIS,
     exp.TimestampTrunc: "this unit",
     exp.Extract: "this expression",
+    CutTime: "",
     exp.Count: "this big_int",
     exp.Star: "",
     exp.Sum: _THIS,

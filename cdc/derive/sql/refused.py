@@ -2,7 +2,7 @@
 
 from typing import Final
 
-_CLOCK: Final = "use a column of the input: the result must follow from the rows alone"
+CLOCK: Final = "use cut_time(), the time of the cut in the source, or a column of the input"
 _RANDOM: Final = "use a key of the input: the result must follow from the rows alone"
 _CASE: Final = (
     "letters outside ASCII depend on the collation: compare as written, or keep a second column "
@@ -22,10 +22,10 @@ _FRAME: Final = (
 )
 
 FUNCTIONS: Final[dict[str, str]] = {
-    "now": _CLOCK,
-    "clock_timestamp": _CLOCK,
-    "statement_timestamp": _CLOCK,
-    "transaction_timestamp": _CLOCK,
+    "now": CLOCK,
+    "clock_timestamp": CLOCK,
+    "statement_timestamp": CLOCK,
+    "transaction_timestamp": CLOCK,
     "age": "subtract the timestamps",
     "random": _RANDOM,
     "gen_random_uuid": _RANDOM,
@@ -71,11 +71,11 @@ FUNCTIONS: Final[dict[str, str]] = {
 """The remedy for functions, by name."""
 
 WORDS: Final[dict[str, str]] = {
-    "current_date": _CLOCK,
-    "current_time": _CLOCK,
-    "current_timestamp": _CLOCK,
-    "localtime": _CLOCK,
-    "localtimestamp": _CLOCK,
+    "current_date": CLOCK,
+    "current_time": CLOCK,
+    "current_timestamp": CLOCK,
+    "localtime": CLOCK,
+    "localtimestamp": CLOCK,
     "current_user": "use a column of the input",
     "session_user": "use a column of the input",
     "limit": _LIMIT,

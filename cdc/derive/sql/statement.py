@@ -4,6 +4,7 @@ import sqlglot
 from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
+from cdc.derive.sql.cut_time import read_cut_time
 from cdc.derive.sql.event_window_reading import read_event_windows
 from cdc.derive.sql.place import Reporter
 from cdc.derive.sql.problem import Problem
@@ -49,7 +50,7 @@ def _parsed(report: Reporter, text: str) -> tuple[exp.Query | None, list[Problem
         return None, [report.at(0, "it cannot be parsed as SQL", "simplify it")]
     if not isinstance(tree, exp.Select | exp.SetOperation):
         return None, [report.at(0, "it is no SELECT", _ONE)]
-    problems = read_event_windows(report, tree)
+    problems = [*read_event_windows(report, tree), *read_cut_time(report, tree)]
     return (None, problems) if problems else (tree, [])
 
 

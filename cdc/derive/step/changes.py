@@ -35,7 +35,7 @@ class Changes:
 
     @property
     def count(self) -> int:
-        """How many rows were removed and added."""
+        """Return how many rows were removed and added."""
         return sum(map(len, self.rows.values()))
 
 

@@ -16,6 +16,7 @@ class Limits:
     scratch: Path
     share: float = 0.2  # of an input's rows: more changed ones are not looked at one by one
     cross_check: int = 0  # one cut in so many is calculated as a whole too; 0 for none
+    measured: bool = False  # a step is a whole query where that was seen to be cheaper
     large: Large | None = None  # what another engine calculates
 
 

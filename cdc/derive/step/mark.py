@@ -5,7 +5,7 @@ upkeep repeats it.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -32,6 +32,8 @@ class Mark:
     columns: Mapping[str, str] = field(default_factory=dict)  # name -> type in DuckDB's words
     cost: Mapping[str, Any] = field(default_factory=dict)  # of the step: the facts of a Cost
     late: Mapping[str, Any] = field(default_factory=dict)  # of a table of late rows: its LateState
+    admitted: Sequence[Mapping[str, Any]] = ()
+    """The late rows that count from this commit on: how many, why, and who asked for it when."""
     log: Mapping[str, Any] = field(default_factory=dict)
     """Of a history: how far it has the log, and since when (cdc/derive/history_step/reach.py)."""
 

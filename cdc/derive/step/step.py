@@ -7,7 +7,7 @@ is what every step means.
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -29,13 +29,15 @@ from cdc.derive.engine.output_types import Output
 from cdc.derive.scope.of_definition import definition_scope
 from cdc.derive.scope.scope import Scope, Whole
 from cdc.derive.step.changes import Changes, changes_since
-from cdc.derive.step.difference import Difference, difference, refuse_other_rows
+from cdc.derive.step.difference import difference, refuse_other_rows
 from cdc.derive.step.judged import closing, query_at
 from cdc.derive.step.limits import Cost, Limits
 from cdc.derive.step.mark import Mark, Origin, origin
+from cdc.derive.step.measured import Measured
+from cdc.derive.step.ready import Calculated, Ready, Step, Steps, finish
 from cdc.derive.step.resident import ResidentTables, TableAt, stored_rows
 from cdc.derive.step.scoped import Kept, recalculate, stored_columns
-from cdc.derive.step.whole_query import WholeQuery, load_whole, refuse_large
+from cdc.derive.step.whole_query import load_whole, refuse_large
 from cdc.derive.step.writer import TableWriter, UnwritableError
 from cdc.errors import CdcError
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
@@ -45,27 +47,6 @@ _FEW_KEYS: Final = 100
 """So many values of a scope key are always few."""
 Opens = Callable[[Input], DeltaTable]
 logger = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """What a step did; the table has its rows at ``version``."""
-
-    version: int
-    rows: int
-    added: int
-    removed: int
-    cost: Cost
-
-
-@dataclass(frozen=True, slots=True)
-class _Calculated:
-    """The whole query beside what the table has of it; ``stored`` is None if that is nothing."""
-
-    mark: Mark
-    stored: DeltaTable | None
-    found: Difference
-    whole: WholeQuery
 
 
 @dataclass(kw_only=True)
@@ -79,6 +60,7 @@ class Bringing:
     limits: Limits
     resident: ResidentTables
     open: Opens = Input.open
+    measured: Measured = field(default_factory=Measured)  # what earlier steps of it have cost
 
     def __post_init__(self) -> None:
         self._began = time.monotonic()
@@ -96,12 +78,32 @@ class Bringing:
         TABLE_STOPPED where the query fails or is larger than the definition allows, and CONFIG
         where it does not fit its inputs. The table stays as it is then.
         """
-        try:
-            return self._brought(since, anew=anew)
-        except UnwritableError as error:
-            return self._whole(None, f"it is made anew: {error}")
+        return finish(self.steps(since, anew=anew))
 
-    def _brought(self, since: Mapping[TableId, Input] | None, *, anew: bool) -> Step:
+    def steps(
+        self, since: Mapping[TableId, Input] | None = None, *, anew: bool = False
+    ) -> Steps[Step]:
+        """Do what ``bring`` does, but leave the commit to the caller, who sends its version."""
+        try:
+            return (yield from self._finished(self._ready(since, anew=anew)))
+        except UnwritableError as error:
+            ready = self._whole(None, f"it is made anew: {error}")
+        return (yield from self._finished(ready))
+
+    def _finished(self, ready: Ready | Step) -> Steps[Step]:
+        if isinstance(ready, Step):
+            return ready
+        version = -1 if ready.stored is None else ready.stored.version()
+        if ready.is_needed:
+            mark, hours = replace(ready.mark, cost=asdict(ready.cost)), self.limits.kept_hours
+            version = yield partial(
+                self.writer.write, ready.stored, ready.found.changes, mark, hours
+            )
+        if ready.is_kept:
+            self.resident.committed(self.definition.table, version, ready.found.changes)
+        return ready.done(version)
+
+    def _ready(self, since: Mapping[TableId, Input] | None, *, anew: bool) -> Ready | Step:
         scope = definition_scope(
             self.definition, {table: columns(one) for table, one in self._opened.items()}
         )
@@ -115,12 +117,14 @@ class Bringing:
             return self._of_copies(table, now, scope.reason) or self._whole(table, scope.reason)
         if now.ids != self._ids:
             return self._whole(table, "an input was made anew, or has another key")
+        if self._prefers_whole():
+            return self._whole(table, "it is the smaller work")
         before = {**self._at(now.inputs), **(since or {})}
         changes = self._changes(before)
         if not isinstance(changes, Changes):
             return self._whole(table, changes)
-        step = self._scoped(scope, table, now, changes, before)
-        return step or self._whole(table, "a step by its scope failed")
+        ready = self._scoped(scope, table, now, changes, before)
+        return ready or self._whole(table, "a step by its scope failed")
 
     def _at(self, versions: Mapping[TableId, int]) -> dict[TableId, Input]:
         return {t: replace(one, version=versions[t]) for t, one in self.inputs.items()}
@@ -137,7 +141,7 @@ class Bringing:
         now: Origin,
         changes: Changes,
         before: Mapping[TableId, Input],
-    ) -> Step | None:
+    ) -> Ready | Step | None:
         """Do the step by its scope; None if it fails, which the whole query decides then."""
         if not changes.count and self.definition.late is None:
             return self._unchanged(table)
@@ -162,11 +166,11 @@ class Bringing:
         if found.is_whole:
             why = "the changes lead to a large part of its rows"
             cost = replace(cost, mode="whole", why=why)
-        step = self._committed(self._typed(now.columns), table, found.difference, cost)
-        self.resident.committed(self.definition.table, step.version, found.difference.changes)
-        return step
+        self.measured.took_scoped(cost.seconds)
+        mark = self._typed(now.columns)
+        return Ready(mark=mark, stored=table, found=found.difference, cost=cost, is_kept=True)
 
-    def _of_copies(self, table: DeltaTable, now: Origin, why: str) -> Step | None:
+    def _of_copies(self, table: DeltaTable, now: Origin, why: str) -> Ready | None:
         """Calculate the whole query over what other tables keep; None if that is not all of it."""
         wanted = list(self._wanted())
         if now.ids != self._ids or not self._is_plain() or not self.resident.keeps(wanted):
@@ -181,16 +185,22 @@ class Bringing:
                 found = difference(database, self.definition.duckdb, outputs, key, stored)
         except CdcError:
             return None  # the whole query tells why
-        step = self._committed(mark, table, found, self._cost("whole", why=why))
-        self.resident.committed(self.definition.table, step.version, found.changes)
-        return step
+        cost = self._cost("whole", why=why)
+        return Ready(mark=mark, stored=table, found=found, cost=cost, is_kept=True)
+
+    def _prefers_whole(self) -> bool:
+        return self.limits.measured and self._is_plain() and self.measured.prefers_whole(self._rows)
 
     def _is_plain(self) -> bool:
         """Return whether it is a query of the job's own engine and nothing else."""
         one, large = self.definition, self.limits.large
         if one.query is None or one.late is not None:
             return False
-        return large is None or not large.takes(one, sum(map(row_count, self._opened.values())))
+        return large is None or not large.takes(one, self._rows)
+
+    @property
+    def _rows(self) -> int:
+        return sum(map(row_count, self._opened.values()))
 
     def _own(self, table: DeltaTable, columns: tuple[str, ...]) -> TableAt:
         at = Input(self.writer.path, table.version())
@@ -203,17 +213,17 @@ class Bringing:
                 yield TableAt(table=table, at=one, opened=self._opened[table], columns=columns)
 
     def _unchanged(self, table: DeltaTable) -> Step:
-        found = Cost(mode="scoped", seconds=time.monotonic() - self._began)
-        rows = self.writer.rows()
-        return Step(version=table.version(), rows=rows, added=0, removed=0, cost=found)
+        rows, cost = self.writer.rows(), self._cost("scoped")
+        return Step(version=table.version(), rows=rows, added=0, removed=0, cost=cost)
 
-    def _whole(self, table: DeltaTable | None, why: str) -> Step:
+    def _whole(self, table: DeltaTable | None, why: str) -> Ready:
         done = self._calculated(table)
         why = f"{why}; {done.whole.refused}" if done.whole.refused else why
         cost = replace(self._cost("whole", why=why), engine=done.whole.engine)
-        return self._committed(done.mark, done.stored, done.found, cost)
+        self.measured.took_whole(cost.seconds, self._rows)
+        return Ready(mark=done.mark, stored=done.stored, found=done.found, cost=cost)
 
-    def _calculated(self, table: DeltaTable | None) -> "_Calculated":
+    def _calculated(self, table: DeltaTable | None) -> Calculated:
         """Calculate the whole query; compare it with the table if that has rows of it."""
         with calculator(self.limits.memory_mb, self.limits.scratch) as database:
             whole = load_whole(
@@ -224,7 +234,7 @@ class Bringing:
             stored = table if table is not None and mark.is_of(table) else None
             known = None if stored is None else rows(stored, [ROW_HASH, COPY])
             found = difference(database, whole.text, outputs, self.definition.key, known)
-            return _Calculated(mark, stored, found, whole)
+            return Calculated(mark, stored, found, whole)
 
     def _typed(self, types: Mapping[str, str]) -> Mark:
         return replace(self.mark, columns=types)
@@ -232,19 +242,3 @@ class Bringing:
     def _cost(self, mode: str, *, why: str = "", changed: int = 0, keys: int = 0) -> Cost:
         seconds = round(time.monotonic() - self._began, 3)
         return Cost(mode=mode, why=why, changed=changed, keys=keys, seconds=seconds)
-
-    def _committed(
-        self, mark: Mark, stored: DeltaTable | None, found: Difference, cost: Cost
-    ) -> Step:
-        version = -1 if stored is None else stored.version()
-        if stored is None or len(found.changes):
-            mark = replace(mark, cost=asdict(cost))
-            hours = self.limits.kept_hours
-            version = self.writer.write(stored, found.changes, mark, hours)
-        return Step(
-            version=version,
-            rows=found.rows,
-            added=found.added,
-            removed=found.removed,
-            cost=cost,
-        )

@@ -63,7 +63,7 @@ class TableWriter:
 
     @property
     def committer(self) -> Committer:
-        """What commits to the table."""
+        """Return what commits to the table."""
         self._committer = self._committer or Committer(self.path)
         return self._committer
 

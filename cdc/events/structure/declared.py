@@ -87,12 +87,12 @@ class SourceColumn:
 
     @property
     def is_text(self) -> bool:
-        """Whether the operator chose to keep this column as text."""
+        """Return whether the operator chose to keep this column as text."""
         return self.type == "string" and lake_type(self.pg).spark != "string"
 
     @property
     def can_be_text(self) -> bool:
-        """Whether the operator may choose to keep this column as text."""
+        """Return whether the operator may choose to keep this column as text."""
         return self.arrives and can_be_text(self.pg)
 
     def as_text(self) -> "SourceColumn":

@@ -50,7 +50,7 @@ class StructureColumn:
 
     @property
     def followed(self) -> bool:
-        """Whether the lake has a column for it."""
+        """Return whether the lake has a column for it."""
         return self.arrives and not self.left_out
 
     @property

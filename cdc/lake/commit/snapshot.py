@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.replay import BEFORE_THE_FIRST, TableState, after
-from cdc.lake.files.file_store import FileStore, Stamp, StoreError
+from cdc.lake.files.file_store import FileStore, Stamp
 from cdc.lake.files.store_of import store_of
+from cdc.lake.files.unreachable import refuse_silence
 from cdc.lake.table.entry_file import LOG, entry_name
 
 _COMMIT: Final = re.compile(r"(\d{20})\.json")
@@ -47,9 +48,8 @@ class LogReader:
         """
         try:
             return self._newest()
-        except StoreError:
-            raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            refuse_silence(error)
             raise _unreadable(self._store.path, str(error)) from error
 
     def refuse_changed(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import QueryBuilder, write_deltalake
 
+from cdc.lake.files.delta import storage_options
 from cdc.lake.table.known_commit import known_commit
 from cdc.lake.table.positions import open_table
 from cdc.tables import STRUCTURE, TableId
@@ -104,7 +105,14 @@ def begin(
     rows = pa.Table.from_pylist([asdict(epoch)], schema=SCHEMA)
     # A table of an earlier version has fewer columns.
     with known_commit(path) as known:
-        write_deltalake(path, rows, mode="append", schema_mode="merge", commit_properties=known)
+        write_deltalake(
+            path,
+            rows,
+            mode="append",
+            schema_mode="merge",
+            commit_properties=known,
+            storage_options=storage_options(path),
+        )
     return epoch
 
 

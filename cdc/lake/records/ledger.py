@@ -10,6 +10,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, write_deltalake
 
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.files.delta import storage_options
 from cdc.lake.records.derived_entry import DERIVED_ENTRY, DerivedEntry
 from cdc.lake.table.known_commit import known_commit
 from cdc.lake.table.positions import MARK, open_table
@@ -168,6 +169,7 @@ class Ledger:
                 schema_mode="merge",  # a ledger of an earlier version has fewer columns
                 configuration=_PROPERTIES,
                 commit_properties=known,
+                storage_options=storage_options(self.path),
             )
         table = self._opened()
         if table is not None and optimize(self.path, table, mark):

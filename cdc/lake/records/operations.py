@@ -7,6 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import QueryBuilder, write_deltalake
 
+from cdc.lake.files.delta import storage_options
 from cdc.lake.table.known_commit import known_commit
 from cdc.lake.table.positions import open_table
 from cdc.lake.upkeep.control_tables import optimize
@@ -88,7 +89,12 @@ class Operations:
         table = open_table(self.path)
         if table is None:
             with known_commit(self.path) as known:
-                write_deltalake(self.path, source, commit_properties=known)
+                write_deltalake(
+                    self.path,
+                    source,
+                    commit_properties=known,
+                    storage_options=storage_options(self.path),
+                )
             return
         with known_commit(self.path) as known:
             merger = table.merge(

@@ -17,6 +17,7 @@ from deltalake.table import TableMerger
 
 from cdc.events.values.sql_text import fusion_name, fusion_string
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.files.delta import storage_options
 from cdc.lake.files.file_store import StoreError
 from cdc.lake.table.known_commit import known_commit
 from cdc.lake.table.positions import open_table
@@ -107,7 +108,12 @@ class Quarantine:
         table = self._writable()
         if table is None:
             with known_commit(self.path) as known:
-                write_deltalake(self.path, source, commit_properties=known)
+                write_deltalake(
+                    self.path,
+                    source,
+                    commit_properties=known,
+                    storage_options=storage_options(self.path),
+                )
             return
         with known_commit(self.path) as known:
             _merger(table, source, known).when_not_matched_insert_all().execute()

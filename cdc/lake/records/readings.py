@@ -18,6 +18,7 @@ import pyarrow as pa
 from deltalake import QueryBuilder, write_deltalake
 
 from cdc.events.values.sql_text import fusion_string
+from cdc.lake.files.delta import storage_options
 from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.table.known_commit import known_commit
 from cdc.lake.table.positions import LOST, Position, open_table
@@ -80,7 +81,12 @@ class Readings:
         # An index of an earlier version has fewer columns.
         with known_commit(self.path) as known:
             write_deltalake(
-                self.path, source, mode="append", schema_mode="merge", commit_properties=known
+                self.path,
+                source,
+                mode="append",
+                schema_mode="merge",
+                commit_properties=known,
+                storage_options=storage_options(self.path),
             )
         if (table := open_table(self.path)) is not None:
             optimize(self.path, table)

@@ -1,9 +1,9 @@
 """Writes checkpoints of a table's log, which delta-rs makes."""
 
 import structlog
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from cdc.lake.files.delta import delta_table
 from cdc.observe.defects import error_text
 
 logger = structlog.get_logger(__name__)
@@ -15,7 +15,7 @@ def write_checkpoint(path: str, version: int) -> bool:
     Returns whether it was written: a failure is logged, since the table is whole without.
     """
     try:
-        DeltaTable(path, version=version).create_checkpoint()
+        delta_table(path, version).create_checkpoint()
     except (DeltaError, OSError) as error:
         logger.warning("checkpoint", path=path, failed=error_text(error))
         return False

@@ -16,6 +16,7 @@ from deltalake.exceptions import DeltaError
 from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.files.file_store import Stamp, StoreError
 from cdc.lake.files.store_of import store_of
+from cdc.lake.files.unreachable import refuse_silence
 from cdc.lake.table.entry_file import entry_name
 from cdc.lake.table.positions import open_table, refuse_foreign
 from cdc.observe.defects import error_text
@@ -80,6 +81,7 @@ class ForeignCommitCheck:
             for commit in table.history(new) if new else ():
                 refuse_foreign(self._path, commit)
         except DeltaError as error:
+            refuse_silence(error)
             self._store.stamp(entry_name(0))  # raises StoreError where not the table is at fault
             raise _unreadable(self._path, error_text(error)) from None
         self._take(newest)

@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from cdc.errors import CdcError, ErrorKind, Reason
+from cdc.lake.files.delta import delta_table
 from cdc.lake.table.noted_landings import Ranges
 
 METADATA_CONF = "spark.databricks.delta.commitInfo.userMetadata"
@@ -79,7 +80,7 @@ class LandedPosition:
 def open_table(path: str) -> DeltaTable | None:
     """Return the Delta table at the path; None if there is none."""
     try:
-        return DeltaTable(path)
+        return delta_table(path)
     except TableNotFoundError:
         return None
 

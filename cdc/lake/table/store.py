@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.structure import Structure, parse
 from cdc.events.values.sql_text import spark_delta, spark_name, spark_string
+from cdc.lake.files.delta import delta_table
 from cdc.lake.session import activate
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH, MergePlan, stored_columns
 from cdc.lake.table.positions import KEY_PROPERTY, METADATA_CONF, Position, open_table
@@ -190,11 +191,11 @@ def read_pinned(spark: SparkSession, path: str) -> DataFrame:
     Spark recomputes what is persisted of a table's newest version after every append to the table.
     It does not recompute what is persisted of a fixed version.
     """
-    return read(spark, path, DeltaLog(path).version())
+    return read(spark, path, delta_table(path).version())
 
 
 def _opened(path: str, version: int | None) -> DeltaLog | None:
-    return open_table(path) if version is None else DeltaLog(path, version=version)
+    return open_table(path) if version is None else delta_table(path, version)
 
 
 def read_structure(path: str, version: int | None = None) -> Structure | None:

@@ -13,6 +13,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.events.structure.structure import Structure
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.files.unreachable import refuse_silence
 from cdc.lake.table import store
 from cdc.lake.table.positions import Position, open_table
 
@@ -55,12 +56,13 @@ def swap(
 def is_readable(spark: SparkSession, path: str) -> bool:
     """Return whether both Spark and delta-rs, which caches nothing, can open the table.
 
-    No data is read.
+    No data is read. Raises StoreError where the store does not answer: nobody knows then.
     """
     try:
         table = open_table(path)
         store.read(spark, path)
-    except (PySparkException, Py4JJavaError, DeltaError, OSError, ValueError):
+    except (PySparkException, Py4JJavaError, DeltaError, OSError, ValueError) as error:
+        refuse_silence(error)
         return False
     return table is not None
 

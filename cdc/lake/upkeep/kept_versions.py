@@ -108,7 +108,7 @@ class KeptVersions:
 
     @property
     def hours(self) -> float:
-        """How long versions are kept."""
+        """Return how long versions are kept."""
         if self._known is None:
             found = _INTERVAL.fullmatch(self._properties().get(FILES_KEPT, ""))
             self._known = int(found[1]) / HOUR if found else HOURS[0]

@@ -15,6 +15,7 @@ import structlog
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.files.unreachable import unreachable
 from cdc.lake.records.operations import Operations
 from cdc.observe.defects import error_text
 from cdc.operations.desk.record import OperationRecorder
@@ -137,7 +138,7 @@ class Desk:
                 reporter.write_fields(starts=running.starts - 1)
                 return None
             logger.exception("operation failed", id=operation.id)
-            return _failed(reporter.progress, _defect(error))
+            return _failed(reporter.progress, unreachable(error) or _defect(error))
         return _at_end(reporter.progress, OperationState.DONE, phase="")
 
     def _handler(self, operation: Operation, running: Progress) -> Handler:

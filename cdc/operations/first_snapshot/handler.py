@@ -14,6 +14,7 @@ import structlog
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.client.moment import moment
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.files.unreachable import store_errors_named
 from cdc.lake.layout import aside_path
 from cdc.lake.table.positions import UNREAD
 from cdc.lake.table.removal import remove
@@ -68,7 +69,8 @@ class _Run:
         """Read all tables, at as many moments as that takes."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._once()
+                with store_errors_named():
+                    self._once()
             except CdcError as error:
                 again = error.kind in _OF_THE_MOMENT - {ErrorKind.CANCELLED}
                 if not again or attempt == _ATTEMPTS:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from deltalake.exceptions import DeltaError
@@ -36,6 +35,7 @@ from cdc.operations.desk.context import RebuildContext
 from cdc.operations.replay.addresses import Addresses, unknown_address
 from cdc.operations.replay.inputs import from_kafka, from_log, rebuild_from_kafka
 from cdc.operations.replay.material import Hooks, end_at_cut
+from cdc.operations.replay.place import refuse_taken
 from cdc.operations.replay.rebuild import rebuild_table
 from cdc.stack.artifacts import class_archive
 from cdc.stack.artifacts.lock_file import spark_jars
@@ -102,22 +102,6 @@ def replay_into(config: Config, options: ReplayOptions, *, say: Say) -> Outcome:
             return _Replay(context, addresses.kafka, options, row, folder, say).run()
     finally:
         spark.stop()
-
-
-def refuse_taken(path: str) -> None:
-    """Raise CONFIG for a path that exists, or is not on a local disk."""
-    if not is_local(path):
-        raise CdcError(
-            ErrorKind.CONFIG,
-            f"--into {path}: this is not a directory",
-            remedy="name a path on a local disk that does not exist",
-        )
-    if Path(path).exists():
-        raise CdcError(
-            ErrorKind.CONFIG,
-            f"--into {path}: this path exists already",
-            remedy="name a path that does not exist",
-        )
 
 
 def _cut(config: Config, options: ReplayOptions) -> LedgerRow | None:

@@ -36,15 +36,19 @@ SELECT counter, min(version) AS first, count(*) - 1 AS more, max(amount) AS top
 FROM runs GROUP BY counter, run HAVING count(*) > 1
 """
 _WINDOWS: Final = """
+WITH held AS (
+  SELECT * FROM windows__late l WHERE _effect <> 'admitted' AND NOT EXISTS (
+    SELECT 1 FROM windows__late a WHERE a._effect = 'admitted' AND a._offset >= l._offset
+    AND (a.counter, a.version, a._window_start) = (l.counter, l.version, l._window_start)))
 SELECT window_start, count(*) AS n, sum(amount)::bigint AS amount FROM (
   SELECT time_bucket(INTERVAL '10 seconds', e."at", TIMESTAMPTZ '1970-01-01 00:00:00Z')
            AS window_start, e.amount
   FROM entries e
-  WHERE NOT EXISTS (SELECT 1 FROM windows__late l WHERE (l.counter, l.version, l._window_start)
+  WHERE NOT EXISTS (SELECT 1 FROM held l WHERE (l.counter, l.version, l._window_start)
     = (e.counter, e.version,
        time_bucket(INTERVAL '10 seconds', e."at", TIMESTAMPTZ '1970-01-01 00:00:00Z')))
   UNION ALL
-  SELECT _window_start, amount FROM windows__late WHERE _effect = 'kept')
+  SELECT _window_start, amount FROM held WHERE _effect = 'kept')
 GROUP BY window_start
 """
 _SUMS: Final = '''"""What was entered for each counter."""

@@ -127,7 +127,7 @@ class Unflagged(Walk):
 
 def query(installation: Armed, path: str, text: str) -> list[Row]:
     """Run a query over ``t``, the newest version of a table of the lake."""
-    return queried(DeltaTable(str(installation.folder / "lake" / path)), text)
+    return queried(DeltaTable(f"{installation.lake}/{path}"), text)
 
 
 def queried(opened: DeltaTable, text: str) -> list[Row]:

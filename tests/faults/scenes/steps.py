@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from deltalake import DeltaTable
+
 from cdc.failpoints import Failpoint
 from tests.faults.bank.armed import SYNC_SECONDS, Armed
 from tests.faults.bank.marts import files
@@ -198,7 +200,7 @@ def purge(bank: Armed, name: str, await_kills: Await) -> None:
         bank.run(*_APPLY)
         with _running(bank, *_APPLY, "--purge", table, "--confirm", table):
             await_kills()
-        assert not (bank.folder / "lake" / table.replace(".", "/")).exists()
+        assert not DeltaTable.is_deltatable(f"{bank.lake}/{table.replace('.', '/')}")
         bank.execute(f"DROP TABLE {table}")
     bank.run(*_APPLY)
 
@@ -231,6 +233,22 @@ def derived(bank: Armed, _name: str, await_kills: Await) -> None:
     for file in new.values():
         file.unlink()
     bank.run(*_APPLY)
+
+
+def admitted(bank: Armed, name: str, await_kills: Await) -> None:
+    """Have a row counted that came late; afterwards it is admitted once."""
+    until(lambda: _late(bank, "left out"), COMMAND_SECONDS)
+    first, *_ = _late(bank, "left out")
+    where = f"counter = {first['counter']} AND version = {first['version']}"
+    asked = ("--admit", where, "--reason", name, "--timeout", str(COMMAND_SECONDS))
+    with _running(bank, "derived", "late", "kept.windows", *asked):
+        await_kills()
+    assert [row["_reason"] for row in _late(bank, "admitted")].count(name) == 1
+
+
+def _late(bank: Armed, effect: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = bank.facts("derived", "late", "kept.windows")["rows"]
+    return [row for row in rows if row["_effect"] == effect]
 
 
 def _state(bank: Armed, table: str) -> str:
@@ -267,6 +285,7 @@ CASES: Final[dict[str, tuple[Trigger, tuple[str, ...]]]] = {
     "optimized": (by_spark, ("optimize",)),
     "vacuumed": (upkeep, ("vacuum", "file-expiry", "commit-expiry")),
     "derived": (derived, ("derived-commit", "late-commit")),
+    "admitted": (admitted, ("admit-commit", "admit-end", "windows-reopen")),
     "control": (nothing, ("control-optimize", "control-vacuum")),
 }
 """The trigger and steps of each case; few steps, as an operation is given up after five deaths."""

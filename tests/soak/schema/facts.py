@@ -44,7 +44,7 @@ class Column:
 
     @property
     def ours(self) -> bool:
-        """Whether the walk created the column."""
+        """Return whether the walk created the column."""
         return self.name.startswith(OURS)
 
 

@@ -82,6 +82,12 @@ DIGITS: Final = [
 
 
 DAY: Final = timedelta(days=1)
+CUT_TIME: Final = datetime(2024, 3, 31, 1, 2, 3, 500_000, tzinfo=UTC)
+"""What ``cut_time()`` is in every case; Postgres has a function for it, which nobody replaces."""
+_IN_POSTGRES: Final = (
+    "CREATE OR REPLACE FUNCTION public.cut_time() RETURNS timestamptz LANGUAGE sql "
+    "RETURN TIMESTAMPTZ '2024-03-31 03:02:03.5 Europe/Berlin'"
+)
 
 
 def _moment(number: int, k: str | None, n: int, text: str) -> tuple[object, ...]:
@@ -111,6 +117,8 @@ def fill_postgres(connection: Connection, collation: str) -> None:
     """Create the tables in a schema ``dialect`` of Postgres, with texts of a collation."""
     connection.execute("DROP SCHEMA IF EXISTS dialect CASCADE")
     connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET search_path = public")
+    connection.execute(_IN_POSTGRES)
     with connection.cursor() as cursor:
         for statement in _structure(f'text COLLATE "{collation}"'):
             cursor.execute(statement.encode())

@@ -9,6 +9,7 @@ import duckdb
 import psycopg
 import pytest
 
+from cdc.derive.definition.at_time import at_time
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.folder import read_definition
 from cdc.derive.sql.allowed import ENTRIES
@@ -16,7 +17,7 @@ from cdc.derive.sql.collation import text_ordered
 from cdc.source.server.connection import Connection, connect
 from tests.source.derive import text_cases
 from tests.source.derive.cases import CASES, FAILS, INFINITE, ORDERED, REFUSED, STOPS
-from tests.source.derive.edge_rows import ROWS, TEXTS, fill_duckdb, fill_postgres
+from tests.source.derive.edge_rows import CUT_TIME, ROWS, TEXTS, fill_duckdb, fill_postgres
 from tests.source.derive.window_cases import BY_HAND
 
 pytestmark = pytest.mark.integration
@@ -141,7 +142,7 @@ def read(text: str, name: str = "a.x.sql") -> Definition:
     definition, problems = read_definition(name, name, text)
     assert problems == []
     assert definition is not None
-    return definition
+    return at_time(definition, CUT_TIME)
 
 
 def _asking(

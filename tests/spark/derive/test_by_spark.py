@@ -18,6 +18,7 @@ from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.inputs import Input
 from cdc.lake.records.ledger import Ledger
 from tests.unit.client.derived.test_asked import BY_WHO, RICH, Asked
+from tests.unit.client.derived.test_cut_time_asked import HOUR, NOON, OVER, SEEN
 from tests.unit.derive.events import EVENTS, read, row
 from tests.unit.derive.small_lake import SmallLake
 
@@ -150,3 +151,25 @@ def test_the_command_finds_a_row_that_somebody_changed(tmp_path: Path) -> None:
     found = {t["table"]: (t["rows"], t["missing"], t["extra"]) for t in report["tables"]}
     assert (run.returncode, report["witness"], report["cut"]) == (1, "spark", forged.cut)
     assert found == {"marts.by_who": (1, 1, 1), "marts.rich": (1, 1, 1)}
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_command_asks_with_the_time_of_the_cut(tmp_path: Path) -> None:
+    """At an older cut too: a later time would find rows missing and extra."""
+    asked = Asked(tmp_path)
+    asked.define(looks=SEEN, over=OVER)
+    for hours in range(2):
+        asked.lake.committed_at = NOON + hours * HOUR
+        asked.publish(5)
+
+    words = ["derived", "verify", "--engine", "spark", "--json", "--at", "1"]
+    run = subprocess.run(
+        [sys.executable, "-m", "cdc", *words, "--config", str(asked.file)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    report = json.loads(run.stdout)
+    assert [(one["rows"], one["reason"]) for one in report["tables"]] == [(1, "")] * 2
+    assert (report["cut"], report["equal"]) == (1, True)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,19 @@ def test_the_rows_are_the_same_to_the_bit(spark: SparkSession, tmp_path: Path) -
     same = "SELECT e.who FROM shop.events AS e"
 
     assert built_both_ways(lake, [read(BY_WHO), read(same, "same")]) == {}
+
+
+def test_the_time_of_the_cut_is_the_same_to_the_bit(spark: SparkSession, tmp_path: Path) -> None:
+    lake = lake_of(tmp_path, spark)
+    lake.committed_at = datetime(2024, 3, 31, 10, 9, 0, 123_000, tzinfo=UTC)
+    timed = """SELECT e.id, cut_time() AS now, cut_time()::text AS said, e.tz
+FROM shop.events AS e WHERE e.tz > cut_time() - INTERVAL '6 minutes'"""
+
+    assert built_both_ways(lake, [read(timed)]) == {}
+
+    (entry,) = brought(lake, read(timed))
+    assert [row[0] for row in rows_of(entry)] == [1, 2, 4]
+    assert {row[1] for row in rows_of(entry)} == {lake.committed_at}
 
 
 def test_every_type_that_it_takes(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import base64
 import json
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,10 @@ from pyspark.sql import Row, SparkSession
 from cdc.config import Job
 from cdc.lake.commit.appender import Appender
 from cdc.lake.commit.protocol import TakeMergeError
-from cdc.lake.files.file_store import StoreError
 from cdc.lake.table.positions import LandedPosition, landed_position
 from cdc.land.landing import Landing
 from cdc.land.log_table import create_log
-from cdc.land.micro_batches import MicroBatch, MicroBatches
+from cdc.land.micro_batches import MicroBatch
 from cdc.land.query import Lander, LandingHooks
 from tests.spark.recorded_pipeline import events, landed_topics, small
 
@@ -148,25 +146,3 @@ def test_a_batch_is_read_here_if_it_is_known_where_it_begins(
 
     assert asked == ([offsets] if exact else [])
     assert spark.read.format("delta").load(str(tmp_path)).count() == len(records)
-
-
-def test_a_store_that_does_not_answer_is_the_error_of_the_query(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """Spark's own says only that the query has ended."""
-    away = StoreError("put log: no answer of the object store")
-
-    def rest(*_: object) -> None:
-        raise AssertionError("there is no rest after an error")
-
-    def timed() -> AbstractContextManager[None]:
-        raise away
-
-    create_log(spark, str(tmp_path), BEGIN)
-    hooks = LandingHooks(landed=lambda _: None, look=lambda _: None, timed=timed, rest=rest)
-    lander = Lander(spark, str(tmp_path), BEGIN, Job(), notes_topic="notes", hooks=hooks)
-
-    with pytest.raises(StoreError):
-        lander._paced(MicroBatches(tmp_path, {}), events(spark, landed_topics()), 0)
-
-    assert lander.refused is away

@@ -121,6 +121,7 @@ def test_an_error_is_two_lines_and_the_code_of_its_kind(
     [
         ("OSError(28, 'No space left on device', 'x/log')", 10, "error: no space left on the disk"),
         ("OSError(13, 'Permission denied')", 70, "PermissionError"),
+        ("OSError('Error performing GET http://a/b: 503')", 4, "error: the object store of the"),
         ("ValueError('defect')", 70, "in init\nValueError\n"),
         ("KeyboardInterrupt()", 130, ""),
     ],

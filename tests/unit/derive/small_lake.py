@@ -1,5 +1,6 @@
 """A lake of small tables, made without Spark, whose cuts derived tables are brought to."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.state import derived_requests
 from cdc.tables import TableId
 
-PATIENT = 60.0  # seconds; a cut waits for its tables
+PATIENT = 300.0  # seconds; a cut waits for its tables, also beside much other work
 
 Values = Sequence[Mapping[str, Any]]
 
@@ -33,6 +34,8 @@ class SmallLake:
     states: dict[str, str] = field(default_factory=dict)
     cross_check: int = 0
     large: Large | None = None
+    measured: bool = False
+    committed_at: datetime | None = None  # the last commit of the next cut
 
     def path(self, table: TableId) -> str:
         return f"{self.folder}/lake/{table.schema}/{table.name}"
@@ -46,6 +49,7 @@ class SmallLake:
             scratch=scratch,
             cross_check=self.cross_check,
             large=self.large,
+            measured=self.measured,
         )
 
     def set(self, **rows: Values) -> None:
@@ -70,7 +74,7 @@ class SmallLake:
             cut=self.cut,
             epoch=1,
             lsn=1000 + self.cut,
-            committed_at=None,
+            committed_at=self.committed_at,
             published_at=datetime.now(UTC),
             transactions=1,
             tables=tuple(self._entry(name) for name in self.schemas),
@@ -134,6 +138,12 @@ def rows_of(entry: DerivedEntry) -> list[tuple[Any, ...]]:
     listed = ", ".join(f'"{name}"' for name in names)
     found = QueryBuilder().register("t", table).execute(f"SELECT {listed} FROM t").read_all()
     return sorted((tuple(row.values()) for row in pa.table(found).to_pylist()), key=repr)
+
+
+def modes(entry: DerivedEntry) -> list[str]:
+    """Return how the steps to the table's versions were done, oldest first."""
+    history = DeltaTable(entry.path).history()
+    return [json.loads(one["userMetadata"])["cost"]["mode"] for one in reversed(history)]
 
 
 def contents(entry: DerivedEntry) -> bytes:

@@ -26,10 +26,10 @@ def window(seconds: int, n: int, amount: int) -> dict[str, Any]:
     return {"window_start": NOON + timedelta(seconds=seconds), "n": n, "amount": amount}
 
 
-def late(version: int, amount: int, seconds: int, effect: str) -> dict[str, Any]:
+def late(version: int, amount: int, seconds: int, effect: str, offset: int = 1) -> dict[str, Any]:
     start = NOON + timedelta(seconds=seconds)
     key = {"counter": 1, "version": version, "amount": amount}
-    return {**key, "_window_start": start, "_effect": effect}
+    return {**key, "_window_start": start, "_effect": effect, "_offset": offset}
 
 
 def past(balance: int, since: int, until: int | None, op: str = "u") -> dict[str, Any]:
@@ -45,12 +45,18 @@ INPUTS: Final[dict[str, Values]] = {
     "bank.counters": [{"name": 1, "n": 5}, {"name": 2, "n": 6}],
     "bank.ring": [{"id": 1, "name": 2}],
     # The third is missing, the fifth was late and the sixth deleted after its window was final.
+    # The fourth was late and was admitted.
     "bank.entries": [entry(1, 2, 0), entry(2, 5, 9), entry(4, 7, 10), entry(5, 1, 3)],
     "bank.accounts": [{"id": 1, "balance": 7}],
     "bank.flicker": [{"id": 1, "n": 7}],
 }
 DERIVED: Final[dict[str, Values]] = {
-    "kept.windows__late": [late(5, 1, 0, "left out"), late(6, 4, 0, "kept")],
+    "kept.windows__late": [
+        late(5, 1, 0, "left out"),
+        late(6, 4, 0, "kept"),
+        late(4, 7, 10, "left out"),
+        late(4, 7, 10, "admitted", offset=2),
+    ],
     "kept.pages": [{"who": "a", "page": 1, "n": 2, "last": NOON}],
     "kept.follows": [{"name": 1, "n": 5, "follows": 2}, {"name": 2, "n": 6, "follows": None}],
     "kept.moves": [{"mark": m, "debited": m + 2, "credited": m + 2} for m in (1, 2)],

@@ -10,6 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.files.file_store import StoreError
 from cdc.lake.records.operations import Operations
 from cdc.lake.upkeep.control_tables import FILES
 from cdc.operations.desk.desk import Reporter
@@ -96,14 +97,24 @@ def test_the_reason_of_a_failure_is_the_error_of_the_handler(room: Room) -> None
     def leave(_asked: Operation, _reporter: Reporter) -> None:
         sys.exit(3)
 
-    commands = ("fail", "break_down", "unknown", "leave", "fine")
+    def hear_nothing(_asked: Operation, _reporter: Reporter) -> None:
+        raise StoreError("read a/b: no answer of the object store")
+
+    commands = ("fail", "break_down", "unknown", "leave", "fine", "hear_nothing")
     for number, command in enumerate(commands, 1):
         files.ask(room.folder, operation(number, command))
-    room.start(fail=fail, break_down=break_down, leave=leave, fine=lambda _asked, _reporter: None)
-    ends = [room.end(operation(number).id) for number in (1, 2, 3, 4, 5)]
+    room.start(
+        fail=fail,
+        break_down=break_down,
+        leave=leave,
+        fine=lambda _asked, _reporter: None,
+        hear_nothing=hear_nothing,
+    )
+    ends = [room.end(operation(number).id) for number in range(1, 7)]
 
-    assert [end.state.value for end in ends] == ["failed", "failed", "failed", "failed", "done"]
-    assert [end.error_kind for end in ends] == ["disk_full", "internal", "conflict", "internal", ""]
+    assert [end.state.value for end in ends] == [*["failed"] * 4, "done", "failed"]
+    kinds = ["disk_full", "internal", "conflict", "internal", "", "unreachable"]
+    assert [end.error_kind for end in ends] == kinds
     assert (ends[0].reason, ends[0].remedy) == ("no room; in x", "make some")
     assert ends[1].reason == "internal: ZeroDivisionError"
     assert ends[1].results == (TableResult(table="a.t2", rows_read=5),)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cdc.config import Config, Lake, Source
+from cdc.lake.files.file_store import StoreError
 from cdc.lake.table.positions import UNREAD
 from cdc.operations.first_snapshot import handler
 from cdc.operations.first_snapshot.handler import FirstSnapshot
@@ -22,6 +23,7 @@ class Told:
 
     def __init__(self) -> None:
         self.results: list[TableResult] = []
+        self.waits: list[float] = []
 
     def remaining(self, tables: tuple[str, ...]) -> list[str]:
         return [name for name in tables if name not in {one.table for one in self.results}]
@@ -34,6 +36,9 @@ class Told:
 
     def refuse_ended(self) -> None:
         pass
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
 
 
 def live(name: str, *, reading: int, stopped: bool = False) -> Any:  # noqa: ANN401 - a stand-in
@@ -83,3 +88,31 @@ def test_a_later_attempt_reads_what_has_no_rows_yet_and_is_still_captured(
 
     assert asked == [{"a.unread"}]
     assert [(one.table, one.rows_read) for one in told.results] == [("a.read", 7)]
+
+
+def test_a_store_that_does_not_answer_stops_no_table_and_is_asked_again(
+    tmp_path: Path, asked: list[set[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting, silences = live("unread", reading=UNREAD), iter([True, True, False])
+    found = handler._Run._sources
+
+    def sources(run: Any, tables: dict[TableId, object]) -> list[object]:  # noqa: ANN401
+        if next(silences):
+            raise StoreError("put a/b: no answer of the object store")
+        return list(found(run, tables))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(handler._Run, "_sources", sources)
+    context: Any = SimpleNamespace(
+        config=Config(source=Source(tables=["a.*"]), lake=Lake(path=str(tmp_path))),
+        spark=None,
+        tables={"a.unread": waiting},
+        topic=str,
+        await_streaming=lambda *_: None,
+    )
+    wanted: Any = SimpleNamespace(id=operation().id, tables=("a.unread",))
+    told: Any = Told()
+
+    FirstSnapshot(context)(wanted, told)
+
+    assert asked == [{"a.unread"}]
+    assert len(told.waits) == 2

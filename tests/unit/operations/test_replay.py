@@ -15,12 +15,8 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column, TableSchema
 from cdc.kafka.broker import Broker
 from cdc.operations.replay.addresses import Addresses
-from cdc.operations.replay.to_path import (
-    Outcome,
-    ReplayOptions,
-    refuse_taken,
-    replay_into,
-)
+from cdc.operations.replay.place import place_for, refuse_taken
+from cdc.operations.replay.to_path import Outcome, ReplayOptions, replay_into
 from cdc.operations.replay.topic_copy import _zigzag
 from cdc.state.directory import StateDir
 from cdc.tables import TableId, TableMode
@@ -73,6 +69,31 @@ def test_an_existing_path_is_not_replaced(config: Config, tmp_path: Path) -> Non
     options = ReplayOptions(table=TABLE, path=str(tmp_path), events_from="log", at=None)
     with pytest.raises(CdcError, match="this path exists already"):
         replay_into(config, options, say=print)
+
+
+@pytest.mark.parametrize(
+    ("lake", "path", "message"),
+    [
+        ("lake", "s3://box/copy", "the lake is on a local disk"),
+        ("s3://box/lake", "gs://box/copy", "neither a directory nor a place in an object store"),
+        ("s3://box/lake", "s3://me:secret@box/copy", "neither a directory nor a place"),
+    ],
+)
+def test_a_place_that_the_session_cannot_write_to_is_refused(
+    config: Config, lake: str, path: str, message: str
+) -> None:
+    with pytest.raises(CdcError, match=message) as caught:
+        place_for(config.model_copy(update={"lake": Lake(path=lake)}), path)
+
+    assert caught.value.kind is ErrorKind.CONFIG
+    assert "secret" not in str(caught.value)
+
+
+def test_a_place_is_written_as_all_readers_know_it(config: Config, tmp_path: Path) -> None:
+    stored = config.model_copy(update={"lake": Lake(path="s3://box/lake")})
+
+    assert place_for(stored, "s3://box/copy/") == "s3a://box/copy"
+    assert place_for(stored, f"{tmp_path}/x/../y") == f"{tmp_path}/y"
 
 
 def test_a_log_without_a_cut_is_refused(config: Config, tmp_path: Path) -> None:

@@ -50,6 +50,17 @@ def test_the_column_may_have_its_table(column: str) -> None:
     assert read.columns == ("window_end", "n", "_final")
 
 
+@pytest.mark.parametrize("policy", ["keep", "aside"])
+def test_rows_of_hops_are_put_aside_in_each_window(policy: str) -> None:
+    """What is put aside is so in a window, and not in the table that the query would read."""
+    read = definition(text(f"late: {{column: ts, allowed: 1 day, policy: {policy}}}", form=HOP))
+
+    assert read.late is not None
+    assert (read.late.policy, read.late.window.time) == (policy, "ts")
+    assert ('"shop"."orders"' in read.duckdb) == (policy == "keep")
+    assert "shop" in read.postgres
+
+
 def test_the_start_of_a_window_says_when_it_ends() -> None:
     read = definition(text(LATE, shown="w.window_start"))
 
@@ -121,8 +132,12 @@ NAMED = f'SELECT w.window_end, w.a AS "_final" FROM {HOURLY} AS w'
         (LATE, NAMED, "2:1", "late adds a column _final, which the query has"),
         (LATE, f"SELECT w.n FROM {HOURLY} AS w", "2:8", "late: the result does not have the end"),
         (LATE, f"SELECT w.window_start FROM {SESSIONS} AS w", "2:8", "late: the result does not"),
-        (ASIDE, f"SELECT w.window_end FROM {HOP} AS w", "2:41", "late: policy: aside takes tumble"),
-        (ASIDE, f"SELECT w.window_end FROM {SESSIONS} AS w", "2:41", "late: policy: aside takes"),
+        (
+            ASIDE,
+            f"SELECT w.window_end FROM {SESSIONS} AS w",
+            "2:41",
+            "late: policy: aside takes tumble and hop, and not sessions",
+        ),
         (ASIDE, TWICE, "2:41", "late: policy: aside needs shop.orders once in the query"),
     ],
 )

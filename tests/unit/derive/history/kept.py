@@ -17,7 +17,7 @@ from cdc.derive.log.event import Place
 from cdc.derive.log.topic_rows import TopicRows
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
-from cdc.derive.step.step import Step
+from cdc.derive.step.ready import Step
 from cdc.derive.step.writer import TableWriter
 from cdc.events.schema import TableSchema
 from cdc.lake.records.readings import Reading

@@ -1,19 +1,16 @@
 """Tables over the same inputs share what is kept of these, each with the columns that it needs."""
 
-import json
 from contextlib import closing
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
 
 from cdc.derive.step import step
-from cdc.lake.records.derived_entry import DerivedEntry
 from tests.unit.derive.events import read
 from tests.unit.derive.orders import BIG, ORDERS, order
-from tests.unit.derive.small_lake import SmallLake, rows_of, type_of
+from tests.unit.derive.small_lake import SmallLake, modes, rows_of, type_of
 
 OTHERS = [
     read(f"SELECT t.{column} FROM shop.{table} AS t", f"only_{column}")
@@ -33,11 +30,6 @@ BY_COUNTRY = read(
 
 def person(name: str, country: str) -> dict[str, Any]:
     return {"name": name, "country": country}
-
-
-def modes(entry: DerivedEntry) -> list[str]:
-    history = DeltaTable(entry.path).history()
-    return [json.loads(one["userMetadata"])["cost"]["mode"] for one in reversed(history)]
 
 
 def test_columns_are_found_by_name_whatever_others_have_read_before(lake: SmallLake) -> None:

@@ -21,6 +21,7 @@ from cdc.derive.log.topic_rows import Recent
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.table.positions import KEY_PROPERTY
+from cdc.state.admissions import admission_now, admissions
 from cdc.state.derived_requests import pauses, rebuilds
 from cdc.tables import TableId
 from tests.unit.derive.late.logs import MINUTE
@@ -152,7 +153,13 @@ class InCuts(ABC):
             pauses=pauses(self.folder),
             seconds=PATIENT,
             log=self.log,
+            admissions=admissions(self.folder),
         )
+
+    def admit(self, where: str, *, seen: int, reason: str = "a reason") -> None:
+        """Ask for an admission of late rows, of which the operator has seen those of a cut."""
+        asked = admission_now(TableId("marts", "seen__late"), where, reason, seen)
+        admissions(self.folder).ask(asked)
 
     def cut(self, kept: DerivedTables, upto: int) -> list[DerivedEntry]:
         """Return the entries at a cut that has so many transactions; all are well."""
@@ -201,7 +208,7 @@ class Changing(InCuts):
 
 
 Found = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]
-"""The rows of the table, and its late rows without their cut."""
+"""The rows of the table, and its late rows without their cut and without admissions."""
 
 
 def in_cuts(folder: Path, text: str, did: Sequence[Did], number: int) -> list[Found]:
@@ -211,4 +218,4 @@ def in_cuts(folder: Path, text: str, did: Sequence[Did], number: int) -> list[Fo
 
 def both(entries: Sequence[DerivedEntry]) -> Found:
     late, seen = entries
-    return rows_of(seen), [(*row[:-3], *row[-2:]) for row in rows_of(late)]
+    return rows_of(seen), [(*row[:-5], *row[-4:-2]) for row in rows_of(late)]

@@ -1,0 +1,165 @@
+"""Brings a derived table of any kind to a cut: a query, a history, or late rows."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import cache, partial
+
+import structlog
+
+from cdc.derive.definition.definition import Definition
+from cdc.derive.engine.inputs import Input
+from cdc.derive.keep.histories import Histories
+from cdc.derive.keep.late_tables import LateTables
+from cdc.derive.keep.reopening import Reopening, Why
+from cdc.derive.log.topic_rows import Recent
+from cdc.derive.step.limits import Limits
+from cdc.derive.step.mark import Mark
+from cdc.derive.step.measured import Measured
+from cdc.derive.step.ready import Step, Steps
+from cdc.derive.step.resident import ResidentTables
+from cdc.derive.step.step import Bringing, Opens
+from cdc.derive.step.writer import TableWriter
+from cdc.errors import CdcError, ErrorKind
+from cdc.lake.records.derived_entry import DerivedEntry
+from cdc.lake.records.ledger import LedgerRow
+from cdc.tables import TableId
+
+logger = structlog.get_logger(__name__)
+
+
+class TableSteps:
+    """What the steps of all derived tables share; only the thread that derives calls it."""
+
+    def __init__(
+        self,
+        definitions: Iterable[Definition],
+        path_of: Callable[[TableId], str],
+        limits: Limits,
+        late: LateTables,
+        histories: Histories | None,
+    ) -> None:
+        self._path_of, self._limits, self._late = path_of, limits, late
+        self._histories = histories
+        self._writers = {one.table: self._writer(one.table) for one in definitions}
+        self._measured = {table: Measured() for table in self._writers}
+        self._resident = ResidentTables(limits.memory_mb, limits.scratch)
+        self._recent: Recent | None = None
+        self._open: Opens = Input.open
+
+    def begin(self, recent: Recent | None) -> None:
+        """Begin a cut; ``recent`` are the rows of the log that are in memory."""
+        self._recent, self._open = recent, cache(Input.open)  # each input once at a cut
+
+    def step(
+        self,
+        definition: Definition,
+        inputs: Mapping[TableId, Input],
+        row: LedgerRow,
+        since: Mapping[TableId, Input] | None,
+        before: DerivedEntry,
+        *,
+        anew: bool,
+    ) -> Steps[Step]:
+        """Bring a table to the cut of ``row``, from the one ``before``.
+
+        ``since`` are the inputs of which it is known to have the rows; with ``anew`` all is
+        calculated. Raises what the step of its kind raises.
+        """
+        began = time.monotonic()
+        versions = {str(table): one.version for table, one in inputs.items()}
+        mark = Mark(
+            definition=definition.hash, cut=row.cut, epoch=row.epoch, lsn=row.lsn, inputs=versions
+        )
+        if definition.late_rows is not None:
+            return self._late_step(definition, inputs, row, mark, anew=anew)
+        if definition.history is not None:
+            step = self._history_step(definition, row, mark, anew=anew)
+        else:
+            bring = partial(self._query_step, inputs, mark, since, anew=anew)
+            step = yield from Reopening(definition, inputs, before).bring(bring)
+        _tell(definition.table, row.cut, step, time.monotonic() - began)
+        return step
+
+    def passed(self, definition: Definition, row: LedgerRow) -> None:
+        """Note that a table has no other rows at the cut."""
+        if definition.history is not None and self._histories is not None:
+            self._histories.passed(definition, row)
+
+    def close(self) -> None:
+        """Give up what is kept in memory."""
+        self._resident.close()
+
+    def _query_step(
+        self,
+        inputs: Mapping[TableId, Input],
+        mark: Mark,
+        since: Mapping[TableId, Input] | None,
+        definition: Definition,
+        why: Why,
+        *,
+        anew: bool,
+    ) -> Steps[Step]:
+        return Bringing(
+            definition=definition,
+            inputs=inputs,
+            writer=self._writers[definition.table],
+            mark=replace(mark, admitted=why),
+            limits=self._limits,
+            resident=self._resident,
+            open=self._open,
+            measured=self._measured[definition.table],
+        ).steps(since, anew=anew and not why)
+
+    def _late_step(
+        self,
+        definition: Definition,
+        inputs: Mapping[TableId, Input],
+        row: LedgerRow,
+        mark: Mark,
+        *,
+        anew: bool,
+    ) -> Step:
+        assert definition.late_rows is not None  # noqa: S101 - it is a table of late rows
+        return self._late.bring(
+            definition.late_rows,
+            inputs,
+            row,
+            self._recent,
+            path=self._path_of(definition.table),
+            mark=mark,
+            limits=self._limits,
+            again=anew,
+        )
+
+    def _history_step(
+        self, definition: Definition, row: LedgerRow, mark: Mark, *, anew: bool
+    ) -> Step:
+        if self._histories is None:
+            raise CdcError(ErrorKind.INTERNAL, "nobody reads the log for histories")
+        return self._histories.bring(
+            definition,
+            row,
+            self._recent,
+            writer=self._writers[definition.table],
+            mark=mark,
+            limits=self._limits,
+            anew=anew,
+        )
+
+    def _writer(self, table: TableId) -> TableWriter:
+        return TableWriter(self._path_of(table), self._limits.scratch / "key_index" / str(table))
+
+
+def _tell(table: TableId, cut: int, step: Step, seconds: float) -> None:
+    logger.info(
+        "derived",
+        table=str(table),
+        cut=cut,
+        added=step.added,
+        removed=step.removed,
+        mode=step.cost.mode,
+        why=step.cost.why,
+        engine=step.cost.engine,
+        seconds=round(seconds, 3),
+    )
