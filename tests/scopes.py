@@ -9,6 +9,7 @@ from typing import Final
 LONGEST: Final = (
     "tests/e2e/",
     "tests/spark/apply/",
+    "tests/objects/",
     "tests/operations/",
     "tests/source/capture/",
     "tests/spark/",
