@@ -24,6 +24,9 @@ LONGEST: Final = (
     "tests/source/",
     "tests/servers/",
     "tests/experiments/",
+    "tests/unit/derive/",
+    "tests/unit/client/",
+    "tests/unit/lake/",
     "tests/unit/",
 )
 """Scopes by how long they last; of several that fit a file the longest name counts. The rest, which
