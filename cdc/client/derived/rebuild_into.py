@@ -117,16 +117,12 @@ def _emptied_on_failure(path: str) -> Iterator[None]:
 
 def _built(definition: Definition, row: LedgerRow, path: str, allowed: Limits) -> Step:
     inputs = {table: input_at(table, row) for table in definition.inputs}
-    versions = {str(table): one.version for table, one in inputs.items()}
-    mark = Mark(
-        definition=definition.hash, cut=row.cut, epoch=row.epoch, lsn=row.lsn, inputs=versions
-    )
     with closing(ResidentTables(allowed.memory_mb, allowed.scratch)) as resident:
         return Bringing(
             definition=definition,
             inputs=inputs,
             writer=TableWriter(path, Path(allowed.scratch) / "key_index"),
-            mark=mark,
+            mark=Mark.at(definition.hash, row, inputs),
             limits=allowed,
             resident=resident,
         ).bring(anew=True)

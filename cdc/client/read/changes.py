@@ -32,9 +32,8 @@ def changes_between(table: str, since: LedgerRow, until: LedgerRow, path: str) -
     """Return the rows of a table at ``path`` that one of two cuts has only, the gone ones first.
 
     The columns are the table's without wal2lake's own, and CHANGE; of a table that has late rows
-    also ADMITTED. Raises TABLE_STOPPED if the
-    table is flagged at a cut, and CONFIG if a cut does not have it, or the versions or files that
-    would show what has changed are gone.
+    also ADMITTED. Raises TABLE_STOPPED if the table is flagged at a cut, and CONFIG if a cut does
+    not have it, or the versions or files that would show what has changed are gone.
     """
     old, new = (_entry(table, row) for row in (since, until))
     opened = open_version(path, new.version)

@@ -24,7 +24,7 @@ class Beside:
     """
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="derive-commit")
+        self._pool = ThreadPoolExecutor(1, "derive-commit")
         self._last: _Committing | None = None
 
     def run(self, table: TableId, inputs: Collection[TableId], steps: Steps[None]) -> None:

@@ -85,9 +85,7 @@ class DerivedTables:
         self._work: Future[None] | None = None
         self._took = 0.0  # seconds, what was done last
         self._pool = ThreadPoolExecutor(1, "derive")
-        self._behind = ThreadPoolExecutor(
-            1, thread_name_prefix="derive-behind", initializer=yielding
-        )
+        self._behind = ThreadPoolExecutor(1, "derive-behind", initializer=yielding)
         self._beside = Beside()
 
     @property

@@ -67,10 +67,7 @@ class TableSteps:
         calculated. Raises what the step of its kind raises.
         """
         began = time.monotonic()
-        versions = {str(table): one.version for table, one in inputs.items()}
-        mark = Mark(
-            definition=definition.hash, cut=row.cut, epoch=row.epoch, lsn=row.lsn, inputs=versions
-        )
+        mark = Mark.at(definition.hash, row, inputs)
         if definition.late_rows is not None:
             return self._late_step(definition, inputs, row, mark, anew=anew)
         if definition.history is not None:

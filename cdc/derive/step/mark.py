@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from deltalake import DeltaTable
 
+from cdc.derive.engine.inputs import Input
+from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.table.commit_info import commit_info
 from cdc.lake.table.positions import MARK
 from cdc.tables import TableId
@@ -36,6 +38,14 @@ class Mark:
     """The late rows that count from this commit on: how many, why, and who asked for it when."""
     log: Mapping[str, Any] = field(default_factory=dict)
     """Of a history: how far it has the log, and since when (cdc/derive/history_step/reach.py)."""
+
+    @classmethod
+    def at(cls, definition: str, row: LedgerRow, inputs: Mapping[TableId, Input]) -> "Mark":
+        """Return the mark of a definition's hash at the cut of ``row``, with these inputs."""
+        versions = {str(table): one.version for table, one in inputs.items()}
+        return cls(
+            definition=definition, cut=row.cut, epoch=row.epoch, lsn=row.lsn, inputs=versions
+        )
 
     def metadata(self) -> str:
         """Return the JSON text for a commit's ``userMetadata``."""

@@ -46,11 +46,21 @@ class Measured:
             self._scoped.append(seconds)
             self._in_turn = 0
 
+    @property
+    def may_prefer_whole(self) -> bool:
+        """Return whether the whole query was the cheaper one, before its inputs grew."""
+        if self._whole is None or self._left or min(self._scoped) < _SHORT:
+            return False
+        return self._whole[0] <= self._most
+
     def prefers_whole(self, rows: int) -> bool:
         """Return whether the whole query is the cheaper one for so many rows of the inputs."""
-        if self._whole is None or self._left:
+        if self._whole is None or not self.may_prefer_whole:
             return False
         seconds, before = self._whole
         grown = max(1.0, rows / max(1, before))
-        least, most = min(self._scoped), seconds * grown
-        return grown <= _GROWTH and least >= _SHORT and most <= min(_LONG, _WORTH * least)
+        return grown <= _GROWTH and seconds * grown <= self._most
+
+    @property
+    def _most(self) -> float:
+        return min(_LONG, _WORTH * min(self._scoped))

@@ -189,7 +189,9 @@ class Bringing:
         return Ready(mark=mark, stored=table, found=found, cost=cost, is_kept=True)
 
     def _prefers_whole(self) -> bool:
-        return self.limits.measured and self._is_plain() and self.measured.prefers_whole(self._rows)
+        if not (self.limits.measured and self.measured.may_prefer_whole and self._is_plain()):
+            return False  # without counting the rows of all inputs
+        return self.measured.prefers_whole(self._rows)
 
     def _is_plain(self) -> bool:
         """Return whether it is a query of the job's own engine and nothing else."""

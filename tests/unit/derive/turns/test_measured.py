@@ -67,6 +67,7 @@ def test_a_step_by_the_scope_key_is_measured_again_after_many_whole_queries() ->
 def test_a_step_is_done_as_a_whole_where_that_is_preferred(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch, *, allowed: bool
 ) -> None:
+    monkeypatch.setattr(Measured, "may_prefer_whole", property(lambda _: True))
     monkeypatch.setattr(Measured, "prefers_whole", lambda *_: True)
     lake.measured = allowed
     with closing(lake.keep(BY_WHO)) as kept:
