@@ -30,6 +30,22 @@ SNAPSHOTS: Final = (
         tests=_RANGES,
     ),
     Mutant(
+        name="copied: copies of equal rows are numbered anew in each block",
+        file="cdc/operations/first_snapshot/reader.py",
+        old="table.converted(texts, copies)",
+        new="table.converted(texts, table.copies())",
+        tests=_RANGES,
+    ),
+    Mutant(
+        name="copied: a row that is refused takes a number",
+        file="cdc/operations/first_snapshot/copied_table.py",
+        old="        kept = made.rows.filter(pc.is_null(made.reasons))\n"
+        "        return self._stored(copies.numbered(kept)),",
+        new="        kept = copies.numbered(made.rows).filter(pc.is_null(made.reasons))\n"
+        "        return self._stored(kept),",
+        tests=_RANGES,
+    ),
+    Mutant(
         name="copied: rows that ended early are all",
         file="cdc/source/rows/copy.py",
         old="        if result.status != ExecStatus.COMMAND_OK:\n",

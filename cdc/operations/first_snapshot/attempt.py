@@ -16,6 +16,7 @@ from cdc.errors import CdcError
 from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.first_snapshot.copying import Copying, Given
+from cdc.operations.first_snapshot.page_range import Extent, extent
 from cdc.operations.first_snapshot.progress import ReadProgress
 from cdc.operations.first_snapshot.reader import Sessions, reading
 from cdc.operations.first_snapshot.settling import settle_earlier
@@ -52,13 +53,8 @@ class Attempt:
         """
         numbers = count(first_number)
         subjects = [self._subject(source, live, next(numbers)) for source, live in pairs]
-        oids = {live.schema.table: source.oid for source, live in pairs}
-        committers = [committer_of(subject) for subject in subjects]
-        given = [
-            Given(subject=subject, committer=committer, oid=oids[subject.live.schema.table])
-            for subject, committer in zip(subjects, committers, strict=True)
-            if committer is not None
-        ]
+        sizes = [extent(self.at.connection, source.oid) for source, _ in pairs]
+        given = list(filter(None, map(_given, subjects, sizes)))
         self._copy(given, stop)
         copied = {each.subject.number for each in given}
         for subject in subjects:
@@ -129,3 +125,9 @@ class Attempt:
             staged = stage.whole()
         writer = ReadingWriter(self.context, self.session, subject, self.operation, self.reporter)
         return writer.in_place(staged)
+
+
+def _given(subject: Subject, size: Extent) -> Given | None:
+    """Return the table if it can be copied; None if Spark has to read it."""
+    committer = committer_of(subject, size.pages)
+    return None if committer is None else Given(subject=subject, committer=committer, size=size)

@@ -13,6 +13,7 @@ from cdc.lake.commit.replay import LiveFile
 from cdc.lake.commit.table_metadata import Metadata
 from cdc.lake.files.file_store import FileStore
 from cdc.lake.table.merge_plan import OFFSET
+from cdc.operations.first_snapshot.copies import Copies
 from cdc.operations.resnapshot.arrow_values import arrow_rows
 from cdc.operations.resnapshot.target import Target
 from cdc.tables import TableId
@@ -36,14 +37,18 @@ class CopiedTable:
     metadata: Metadata
     offset: int  # of the cut; every row has it
 
-    def converted(self, texts: pa.Table) -> tuple[pa.Table, list[RefusedRow]]:
+    def copies(self) -> Copies:
+        """Return what numbers the copies of equal rows in one reading of the whole table."""
+        return Copies(self.target.schema)
+
+    def converted(self, texts: pa.Table, copies: Copies) -> tuple[pa.Table, list[RefusedRow]]:
         """Return the rows for the lake's table, and those that it cannot hold."""
         followed = self.target.structure.followed
         made = arrow_rows(texts, [c.column for c in followed], [c.pg for c in followed])
         if made.reasons.null_count == len(made.reasons):
-            return self._stored(made.rows), []
+            return self._stored(copies.numbered(made.rows)), []
         kept = made.rows.filter(pc.is_null(made.reasons))
-        return self._stored(kept), list(self._refused(made.rows, made.reasons))
+        return self._stored(copies.numbered(kept)), list(self._refused(made.rows, made.reasons))
 
     def _stored(self, rows: pa.Table) -> pa.Table:
         offsets = pa.repeat(pa.scalar(self.offset, pa.int64()), rows.num_rows)

@@ -12,7 +12,7 @@ from cdc.lake.commit.committer import Committer
 from cdc.lake.files.store_of import store_of
 from cdc.operations.desk.context import JobContext
 from cdc.operations.first_snapshot.copied_table import CopiedRange, CopiedTable
-from cdc.operations.first_snapshot.page_range import extent, page_ranges
+from cdc.operations.first_snapshot.page_range import Extent, page_ranges
 from cdc.operations.first_snapshot.reader import Readers
 from cdc.operations.first_snapshot.taking import Taking
 from cdc.operations.resnapshot.kept_reading import Subject
@@ -26,7 +26,7 @@ class Given:
 
     subject: Subject
     committer: Committer
-    oid: int
+    size: Extent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +50,8 @@ class Copying:
         self, readers: Readers, tables: Sequence[Given], expect: Callable[[int], None]
     ) -> list[Begun]:
         """Give the readers all tables, in order; ``expect`` is called with the rows of all."""
-        extents = [extent(each.subject.at.connection, each.oid) for each in tables]
-        expect(sum(size.rows for size in extents))
-        return [
-            self._begun(readers, each, size.pages)
-            for each, size in zip(tables, extents, strict=True)
-        ]
+        expect(sum(each.size.rows for each in tables))
+        return [self._begun(readers, each) for each in tables]
 
     def end(self, begun: Begun) -> TableResult:
         """Wait until all ranges of the table are read, and commit them."""
@@ -77,9 +73,9 @@ class Copying:
         )
         return taking.take(parts)
 
-    def _begun(self, readers: Readers, given: Given, pages: int) -> Begun:
+    def _begun(self, readers: Readers, given: Given) -> Begun:
         table = _copied_table(given)
-        ranges = [readers.submit(table, part) for part in page_ranges(pages)]
+        ranges = [readers.submit(table, part) for part in page_ranges(given.size.pages)]
         return Begun(given=given, ranges=ranges)
 
 

@@ -111,10 +111,10 @@ class Readers:
     def _once(self, connection: Connection, table: CopiedTable, pages: PageRange) -> CopiedRange:
         if connection.closed or connection.info.transaction_status != TransactionStatus.INTRANS:
             raise CdcError(ErrorKind.UNREACHABLE, "the session has failed before")
-        rows, refused = 0, list[RefusedRow]()
+        rows, refused, copies = 0, list[RefusedRow](), table.copies()
         with RowFiles(table.files, table.metadata) as files:
             for texts in _texts(connection, table, pages):
-                kept, others = table.converted(texts)
+                kept, others = table.converted(texts, copies)
                 files.add(kept)
                 rows += texts.num_rows
                 refused += others

@@ -23,23 +23,23 @@ from cdc.lake.create.linked_table import link_table
 from cdc.lake.table.positions import Position
 from cdc.operations.desk.context import JobContext
 from cdc.operations.first_snapshot.copied_table import CopiedRange
+from cdc.operations.first_snapshot.copies import can_be_numbered
 from cdc.operations.resnapshot.kept_reading import ReadingStore, Subject
 from cdc.operations.resnapshot.place import position_at
 from cdc.operations.resnapshot.read import refused_rows
 from cdc.state.operation import TableResult
-from cdc.tables import TableMode
 
 logger = structlog.get_logger(__name__)
 
 
-def committer_of(subject: Subject) -> Committer | None:
+def committer_of(subject: Subject, pages: int) -> Committer | None:
     """Return what commits the table's first rows; None where Spark has to.
 
-    A table without a key needs the number of each copy among its equal rows. One whose columns are
-    others by now is replaced whole.
+    That is a table whose columns are others by now, which is replaced whole, and a large one whose
+    equal rows have to be numbered. ``pages`` is its size in the source.
     """
     schema = subject.target.schema
-    if not subject.target.same or schema.mode is TableMode.MULTISET:
+    if not subject.target.same or not can_be_numbered(schema, pages):
         return None
     try:
         committer = Committer(subject.live.path)

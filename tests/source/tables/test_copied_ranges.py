@@ -1,7 +1,8 @@
 """Test readers of one exported snapshot: all rows of that moment, whatever is written meanwhile."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,9 @@ from psycopg import IsolationLevel
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.events.structure.structure import parse
+from cdc.lake.commit.committer import Committer
 from cdc.lake.files.store_of import store_of
+from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
 from cdc.operations.first_snapshot.copied_table import CopiedRange, CopiedTable
 from cdc.operations.first_snapshot.page_range import PageRange, extent, page_ranges
 from cdc.operations.first_snapshot.reader import Readers, Sessions, reading
@@ -35,6 +38,21 @@ COLUMNS: Final = {
     "id": "integer", "n": "integer", "t": "string", "day": "date", "_cdc_offset": "long"
 }  # fmt: skip
 VALUES: Final = "SELECT id, n, t, day FROM {} WHERE day < '9999-12-31' OR day IS NULL ORDER BY id"
+BAG_COLUMNS: Final = {
+    "n": "integer", "t": "string", "day": "date",
+    OFFSET: "long", ROW_HASH: "string", COPY: "long",
+}  # fmt: skip
+BAG: Final = """
+CREATE TABLE {0} (n int, t text, day date);
+INSERT INTO {0} SELECT i % 7000, repeat('x', 90),
+  CASE WHEN i % 997 = 5 THEN 'infinity' WHEN i % 3 = 0 THEN date '2020-01-01' END
+  FROM generate_series(1, 60000) i;
+"""
+COPIES: Final = """
+SELECT copies, count(*) FROM (
+  SELECT count(*) AS copies FROM {} WHERE day < '9999-12-31' OR day IS NULL GROUP BY n, t, day) c
+GROUP BY copies
+"""
 READERS: Final = 3
 SQL: Final = """
 CREATE SCHEMA {schema};
@@ -87,12 +105,20 @@ class Room:
 
     def lake(self, parts: list[CopiedRange]) -> list[tuple[Any, ...]]:
         """Commit the files and return the rows that delta-rs sees."""
-        committer = make(self.folder, COLUMNS)
+        self.take(parts)
+        return in_lake(self.folder, VALUES.format("t"))
+
+    def take(self, parts: list[CopiedRange]) -> None:
+        """Commit the files."""
+        committer = Committer(str(self.folder))
         committer.open()
         committer.append([file for part in parts for file in part.files], at(7))
-        found = QueryBuilder().register("t", DeltaTable(str(self.folder)))
-        rows = pa.table(found.execute(VALUES.format("t")).read_all())
-        return [tuple(row.values()) for row in rows.to_pylist()]
+
+
+def in_lake(folder: Path, query: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query over the table ``t``, by delta-rs."""
+    found = QueryBuilder().register("t", DeltaTable(str(folder))).execute(query)
+    return [tuple(row.values()) for row in pa.table(found.read_all()).to_pylist()]
 
 
 @pytest.fixture
@@ -106,7 +132,13 @@ def room(source_url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Ite
 
 
 @contextmanager
-def moment_of(url: str, table: TableId, folder: Path) -> Iterator[Room]:
+def moment_of(
+    url: str,
+    table: TableId,
+    folder: Path,
+    columns: Mapping[str, str] = COLUMNS,
+    mode: TableMode = TableMode.KEYED,
+) -> Iterator[Room]:
     """Yield the table as it is now."""
     with connect(url) as held:
         held.autocommit = False
@@ -116,13 +148,14 @@ def moment_of(url: str, table: TableId, folder: Path) -> Iterator[Room]:
         ).fetchone()
         assert row is not None
         structure = parse(structure_of(held, row[1]) or "")
-        columns = tuple(column.column for column in structure.followed)
-        schema = TableSchema(table=table, columns=columns, key=("id",), mode=TableMode.KEYED)
+        followed = tuple(column.column for column in structure.followed)
+        key = ("id",) if mode is TableMode.KEYED else ()
+        schema = TableSchema(table=table, columns=followed, key=key, mode=mode)
         copied = CopiedTable(
             table=table,
             target=Target(structure=structure, schema=schema, same=True),
             files=store_of(str(folder)),
-            metadata=make(folder, COLUMNS).open().metadata,
+            metadata=make(folder, columns).open().metadata,
             offset=7,
         )
         yield Room(url=url, table=table, held=held, snapshot=row[0], folder=folder, copied=copied)
@@ -240,6 +273,25 @@ def test_an_error_of_one_range_ends_the_others(room: Room) -> None:
         room.read(fail)
 
     assert not list(room.folder.glob("*.parquet"))
+
+
+def test_copies_of_equal_rows_are_numbered_without_gaps(source_url: str, room: Room) -> None:
+    """Equal rows lie far apart, in several blocks, and some rows cannot be held."""
+    table, folder = TableId(room.table.schema, "bag"), room.folder.with_name("bag")
+    with connect(source_url) as connection:
+        connection.execute(BAG.format(table).encode())
+    with moment_of(source_url, table, folder, BAG_COLUMNS, TableMode.MULTISET) as bag:
+        parts = bag.read(pages=10**6)
+        counted = dict(bag.held.execute(COPIES.format(table).encode()).fetchall())
+
+    bag.take(parts)
+    numbers = defaultdict[str, list[int]](list)
+    for digest, number in in_lake(folder, f"SELECT {ROW_HASH}, {COPY} FROM t"):
+        numbers[digest].append(number)
+
+    assert parts[0].refused
+    assert Counter(map(len, numbers.values())) == counted
+    assert all(sorted(found) == [*range(1, len(found) + 1)] for found in numbers.values())
 
 
 def test_a_table_is_divided_by_its_pages(room: Room) -> None:

@@ -61,7 +61,7 @@ class Job:
         """Read the table at a moment whose cut ends at the offset, and take it."""
         subject, number = self._subject(offset), self.context.readings.next_number()
         subject.number = number
-        committer = committer_of(subject)
+        committer = committer_of(subject, pages=1)
         assert committer is not None
         with RowFiles(store_of(str(self.live_path)), committer.open().metadata) as files:
             files.add(rows(committer, found, offset=offset))

@@ -1,0 +1,54 @@
+"""Numbers the copies of equal rows of a table without a key, as it is read.
+
+``whole_rows`` of ``cdc.apply.difference.row_difference`` is the same in Spark: who changes one
+changes the other.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+
+from cdc.apply.local.arrow import plain_values
+from cdc.apply.local.not_local import why_not_local
+from cdc.events.schema import TableSchema
+from cdc.lake.table.merge_plan import COPY, ROW_HASH
+from cdc.lake.table.row_hash import row_digest
+from cdc.tables import TableMode
+
+_MOST_PAGES: Final = 1_024
+"""Of a table whose digests one reader keeps in memory: 8 MB, at most some 250,000 rows."""
+
+
+def can_be_numbered(schema: TableSchema, pages: int) -> bool:
+    """Return whether copies need no numbers, or one reader can give them; otherwise Spark does.
+
+    ``pages`` is the table's size in the source.
+    """
+    if schema.mode is not TableMode.MULTISET:
+        return True
+    return pages <= _MOST_PAGES and why_not_local(schema) is None
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Numbers the copies in all rows of one table; used by one thread."""
+
+    schema: TableSchema
+    _seen: Counter[str] = field(default_factory=Counter)
+
+    def numbered(self, rows: pa.Table) -> pa.Table:
+        """Return the rows with the columns that a table of this mode has for its copies."""
+        if self.schema.mode is not TableMode.MULTISET:
+            return rows
+        digest = row_digest(self.schema)
+        columns = [plain_values(rows.column(name)) for name in self.schema.names]
+        digests = list(map(digest, zip(*columns, strict=True)))
+        numbers = list(map(self._number, digests))
+        hashed = rows.append_column(ROW_HASH, pa.array(digests, pa.string()))
+        return hashed.append_column(COPY, pa.array(numbers, pa.int64()))
+
+    def _number(self, digest: str) -> int:
+        self._seen[digest] += 1
+        return self._seen[digest]
