@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Final, Literal
 
 from cdc.errors import CdcError, ErrorKind
 
@@ -88,3 +88,7 @@ class TableState(Enum):
     BUILDING = "building"  # derived, and not calculated for the first time yet
     LAGGING = "lagging"  # derived, and still at an older cut
     STOPPED = "stopped"  # an event could not be followed; the reason is stored with the state
+
+
+BEING_READ: Final = frozenset({TableState.SNAPSHOTTING.value, TableState.RESNAPSHOTTING.value})
+"""States of a table that is behind a cut because its rows are being read from the source."""

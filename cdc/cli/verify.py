@@ -54,7 +54,10 @@ def facts(report: VerifyReport) -> dict[str, Any]:
         "cut": report.cut,
         "lsn": format_lsn(report.lsn),
         "seconds": round(report.seconds, 3),
-        "tables": [asdict(table) | {"equal": table.equal} for table in report.tables],
+        "tables": [
+            asdict(table) | {"equal": table.equal, "being_read": table.being_read}
+            for table in report.tables
+        ],
     }
 
 
@@ -81,14 +84,21 @@ def show(report: VerifyReport, console: Console) -> None:
 
 def _closing_line(report: VerifyReport) -> str:
     rows = sum(verdict.comparison.source_rows for verdict in report.tables)
-    outcome = "[green]equal[/]" if report.equal else "[red]different[/]"
     where = f"cut {report.cut}, source at {format_lsn(report.lsn)}"
     left_out = sum(len(verdict.left_out) for verdict in report.tables)
     values = f"every value but {left_out} columns" if left_out else "every value"
     return (
-        f"{outcome}: {len(report.tables)} tables, {rows:,} rows, {values}; {where}; "
+        f"{_outcome(report)}: {len(report.tables)} tables, {rows:,} rows, {values}; {where}; "
         f"{report.seconds:.1f} s"
     )
+
+
+def _outcome(report: VerifyReport) -> str:
+    if report.equal:
+        return "[green]equal[/]"
+    if all(table.equal or table.being_read for table in report.tables):
+        return "[yellow]not all tables can be compared yet[/]"
+    return "[red]different[/]"
 
 
 def _row(verdict: TableVerdict) -> list[str | Text]:
@@ -100,8 +110,13 @@ def _row(verdict: TableVerdict) -> list[str | Text]:
         comparison.extra,
         comparison.changed,
     )
-    outcome = Text("equal", "green") if verdict.equal else Text("different", "red")
-    return [Text(verdict.table), *(f"{number:,}" for number in numbers), outcome]
+    return [Text(verdict.table), *(f"{number:,}" for number in numbers), _word(verdict)]
+
+
+def _word(verdict: TableVerdict) -> Text:
+    if verdict.being_read:
+        return Text(verdict.state, "yellow")
+    return Text("equal", "green") if verdict.equal else Text("different", "red")
 
 
 def _explain(verdict: TableVerdict, console: Console) -> None:
@@ -113,7 +128,9 @@ def _explain(verdict: TableVerdict, console: Console) -> None:
         lines.append(
             f"truncated or altered in the meantime, so compared again at cut {verdict.again_at}"
         )
-    for difference in verdict.comparison.keys:
+    if verdict.being_read:
+        lines.append("its rows are being read; wal2lake sync waits for that, then compare again")
+    for difference in () if verdict.being_read else verdict.comparison.keys:
         key = _key(verdict.key, difference.key)
         columns = f": {', '.join(difference.columns)}" if difference.columns else ""
         lines.append(f"{difference.kind} {key}{columns}")

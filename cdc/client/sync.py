@@ -16,7 +16,7 @@ from cdc.source.server import barrier
 from cdc.source.server.connection import connect
 from cdc.source.server.origin import origin, refuse_other
 from cdc.state.pipeline import Pipeline
-from cdc.tables import TableState
+from cdc.tables import BEING_READ, TableState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +88,7 @@ class Goal:
 
 def _waits(row: LedgerRow) -> bool:
     """Return whether a table stays at an older cut because its rows are being read."""
-    read = {TableState.SNAPSHOTTING.value, TableState.RESNAPSHOTTING.value}
-    return any(entry.state in read for entry in row.tables)
+    return any(entry.state in BEING_READ for entry in row.tables)
 
 
 def _refuse_stopped(row: LedgerRow) -> None:

@@ -11,7 +11,7 @@ from cdc.client.verify.source_rows import rows as source_rows
 from cdc.lake.records.ledger import TableEntry
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.server.connection import Connection
-from cdc.tables import TableMode, TableState
+from cdc.tables import BEING_READ, TableMode, TableState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,11 @@ class TableVerdict:
     def equal(self) -> bool:
         """Return whether all rows are equal and the lake has every column that it should."""
         return self.comparison.equal and not self.lacking
+
+    @property
+    def being_read(self) -> bool:
+        """Return whether rows can differ because they are still being read from the source."""
+        return self.state in BEING_READ and not self.equal
 
 
 def compare_table(

@@ -27,7 +27,7 @@ from cdc.operations.desk.reporter import Reporter
 from cdc.source.server import barrier
 from cdc.source.server.connection import connect
 from cdc.state.pipeline import Pipeline
-from cdc.tables import TableId, TableState
+from cdc.tables import BEING_READ, TableId, TableState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +42,6 @@ class RebuildContext:
 
 CUT_SECONDS: Final = 600.0
 """How long to wait for a cut: the job may be in the middle of a large batch."""
-
-
-_BEING_READ: Final = frozenset({TableState.SNAPSHOTTING.value, TableState.RESNAPSHOTTING.value})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +155,7 @@ class JobContext:
             lambda row: (
                 row.reaches(lsn, epochs.number(self.log.epoch))
                 and (entry := row.entry(str(table))) is not None
-                and entry.state not in _BEING_READ
+                and entry.state not in BEING_READ
             ),
             after=last.cut if last else 0,
             timeout=CUT_SECONDS,
