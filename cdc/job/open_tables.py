@@ -18,6 +18,8 @@ from cdc.events.structure.steps import READ_AGAIN
 from cdc.events.structure.structure import Structure, kept_as_text
 from cdc.failpoints import Failpoint, reach
 from cdc.job.table_begin import Beginning, schema_at_begin, schema_of
+from cdc.lake.alter.alter import alter
+from cdc.lake.commit.alteration import SetProperties
 from cdc.lake.files.unreachable import refuse_silence
 from cdc.lake.layout import table_path
 from cdc.lake.own_session import OwnSession
@@ -25,7 +27,7 @@ from cdc.lake.records import epochs
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.table import positions, store
-from cdc.lake.table.positions import LOST, METADATA_CONF, UNREAD, Position
+from cdc.lake.table.positions import LOST, UNREAD, Position
 from cdc.observe.defects import error_text
 from cdc.source.catalog.catalog import SourceTable
 from cdc.tables import TableId, TableState
@@ -91,10 +93,9 @@ class TableOpener:
         if self.last is not None and self._entry(source.table) is None:
             # It was removed from the configuration, and its changes since then were not applied.
             position = replace(position, reading=UNREAD)
-            spark = session.get()
-            spark.conf.set(METADATA_CONF, position.metadata())
+            same = SetProperties({store.MODE_PROPERTY: wanted.mode.value})
             reach(Failpoint.BEFORE_TABLE_RETURN)
-            store.set_properties(spark, path, {store.MODE_PROPERTY: wanted.mode.value})
+            alter(session, path, same, position.metadata())
             reach(Failpoint.AFTER_TABLE_RETURN)
         return position
 

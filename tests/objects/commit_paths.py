@@ -12,6 +12,8 @@ from deltalake import DeltaTable, QueryBuilder
 
 from cdc.derive.late_rows.rows_commit import add_rows
 from cdc.derive.step.mark import Mark
+from cdc.lake.commit.alter import alter_without_spark
+from cdc.lake.commit.alteration import SetProperties
 from cdc.lake.commit.appender import MEASURED, Appender
 from cdc.lake.commit.committer import Committer
 from cdc.lake.commit.log_entry import Origin
@@ -24,7 +26,6 @@ from cdc.lake.records.ledger import Ledger
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.upkeep import control_tables
 from cdc.lake.upkeep.old_versions import clean
-from cdc.lake.upkeep.properties import set_without_spark
 from cdc.lake.upkeep.strays import delete_strays
 from tests.objects.test_commits import FIELDS, PROPERTIES, add, at, cut, refused, rows
 
@@ -131,7 +132,7 @@ def _linked(path: str) -> Work:
 def _altered(path: str) -> Work:
     add(_table(path), 1)
     changes = {"delta.checkpointInterval": "7"}
-    return lambda: set_without_spark(path, changes, at(1).metadata())
+    return lambda: alter_without_spark(path, SetProperties(changes), at(1).metadata())
 
 
 def _cleaned(path: str) -> Work:

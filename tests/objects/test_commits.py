@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
+from cdc.lake.commit.alter import alter_without_spark
+from cdc.lake.commit.alteration import SetProperties
 from cdc.lake.commit.appender import MEASURED, Appender
 from cdc.lake.commit.committer import Committer
 from cdc.lake.commit.data_file import arrow_schema
@@ -29,7 +31,6 @@ from cdc.lake.table.foreign_commits import ForeignCommitCheck
 from cdc.lake.table.positions import Position, position
 from cdc.lake.upkeep.held import held, oldest_hold
 from cdc.lake.upkeep.old_versions import clean
-from cdc.lake.upkeep.properties import set_without_spark
 from cdc.lake.upkeep.strays import delete_strays
 from cdc.state.operation import Operation
 from tests.objects.faults import Fault, first, share
@@ -212,7 +213,8 @@ def test_strays_are_deleted_and_properties_changed(table: str) -> None:
         store.write(name, b"x")
 
     assert delete_strays(table, time.time() + 60) == 2
-    version = set_without_spark(table, {"delta.checkpointInterval": "7"}, at(1).metadata())
+    wanted = SetProperties({"delta.checkpointInterval": "7"})
+    version = alter_without_spark(table, wanted, at(1).metadata())
 
     assert store.size("_other/stray.parquet") == 1
     assert seen(table) == [1]

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
-from pyspark.sql import SparkSession
 
 from cdc.apply.table.structure_notes import BoundNote
 from cdc.errors import CdcError, ErrorKind
@@ -22,8 +21,12 @@ from cdc.events.structure.steps import (
 )
 from cdc.events.structure.structure import Structure
 from cdc.failpoints import Failpoint, reach
-from cdc.lake.table import evolve, store
-from cdc.lake.table.positions import METADATA_CONF, Position
+from cdc.lake.alter import evolve
+from cdc.lake.alter.alter import alter
+from cdc.lake.commit.alteration import SetProperties
+from cdc.lake.own_session import AnySession
+from cdc.lake.table import store
+from cdc.lake.table.positions import Position
 from cdc.tables import SchemaPolicy, TableMode
 
 logger = structlog.get_logger(__name__)
@@ -70,7 +73,7 @@ def course_of(
     return derive_course(shape.structure, notes, policy=policy, append=shape.append), len(notes)
 
 
-def take_steps(spark: SparkSession, path: str, shape: Shape, course: Course, note: int) -> Shape:
+def take_steps(session: AnySession, path: str, shape: Shape, course: Course, note: int) -> Shape:
     """Take the steps of a course and return the shape after them; ``note`` is its last note.
 
     Every step is a commit that records how many are done. Raises TABLE_STOPPED, with reason and
@@ -82,12 +85,12 @@ def take_steps(spark: SparkSession, path: str, shape: Shape, course: Course, not
     for number in range(position.steps, len(course.steps)):
         position = replace(position, steps=number + 1)
         step = course.steps[number]
-        schema = evolve.take_step(spark, path, schema, step, position.metadata())
+        schema = evolve.take_step(session, path, schema, step, position.metadata())
         logger.info("structure", table=str(schema.table), step=type(step).__name__)
     if any(not isinstance(step, ChangeKey) for step in course.steps):
-        evolve.rehash_rows(spark, path, schema, position.metadata())
+        evolve.rehash_rows(session, path, schema, position.metadata())
     position = replace(position, note=note, steps=0)
-    return _kept(spark, path, schema, course, position)
+    return _kept(session, path, schema, course, position)
 
 
 def _stops(course: Course) -> tuple[Stop, ...]:
@@ -118,12 +121,12 @@ def _cannot(course: Course) -> Iterator[Stop]:
 
 
 def _kept(
-    spark: SparkSession, path: str, schema: TableSchema, course: Course, position: Position
+    session: AnySession, path: str, schema: TableSchema, course: Course, position: Position
 ) -> Shape:
     if course.structure is None:  # a dropped table has stopped above
         raise CdcError(ErrorKind.INTERNAL, "a course without a structure", remedy="report this")
-    spark.conf.set(METADATA_CONF, position.metadata())
+    follows = SetProperties({store.STRUCTURE_PROPERTY: course.structure.to_text()})
     reach(Failpoint.BEFORE_STRUCTURE_NOTE)
-    store.set_properties(spark, path, {store.STRUCTURE_PROPERTY: course.structure.to_text()})
+    alter(session, path, follows, position.metadata())
     reach(Failpoint.AFTER_STRUCTURE_NOTE)
     return Shape(schema=schema, structure=course.structure, position=position)

@@ -21,8 +21,8 @@ from cdc.events.schema import (
 from cdc.events.structure.guess import guess_course
 from cdc.events.structure.masked import masked
 from cdc.events.structure.steps import READ_AGAIN, Course
+from cdc.lake.alter import evolve
 from cdc.lake.own_session import OwnSession
-from cdc.lake.table import store
 from cdc.tables import SchemaPolicy
 
 _REWRITTEN: Final = (
@@ -101,11 +101,11 @@ class StructureFollower:
         if not added:
             return content
         refuse_names(schema, added)
-        store.add_columns(self.session.get(), self.path, added, content.position)
+        evolve.add_columns(self.session, self.path, added, content.position.metadata())
         return replace(content, schema=replace(schema, columns=schema.columns + added))
 
     def _take(self, shape: Shape, course: Course, note: int) -> TableContent:
-        after = take_steps(self.session.get(), self.path, shape, course, note)
+        after = take_steps(self.session, self.path, shape, course, note)
         return TableContent(schema=after.schema, position=after.position, structure=after.structure)
 
 

@@ -18,10 +18,6 @@ _OPTIMIZE: Final[dict[str, Any]] = {
     "operationParameters": {"predicate": "[]", "zOrderBy": "[]"},
     "isolationLevel": "SnapshotIsolation",
 }
-_SET: Final[dict[str, Any]] = {
-    "operation": "SET TBLPROPERTIES",
-    "isolationLevel": "Serializable",
-}
 _TIGHT: Final = '"tightBounds":true'
 _WIDE: Final = '"tightBounds":false'
 
@@ -56,10 +52,16 @@ def entry(change: Change, origin: Origin) -> str:
     return "".join(f"{_text(action)}\n" for action in _actions(change, origin))
 
 
-def properties_entry(table: Mapping[str, Any], changes: Mapping[str, str], origin: Origin) -> str:
-    """Return the text of the log entry that changes properties; ``table`` is its ``metaData``."""
-    operation = {**_SET, "operationParameters": {"properties": _text(changes)}}
-    actions = ({"commitInfo": _info(origin, operation)}, {"metaData": table})
+def altered_entry(
+    operation: str, parameters: Mapping[str, str], action: Mapping[str, Any], origin: Origin
+) -> str:
+    """Return the text of the log entry of an operation that leaves all files as they are."""
+    named = {
+        "operation": operation,
+        "operationParameters": dict(parameters),
+        "isolationLevel": "Serializable",
+    }
+    actions = ({"commitInfo": _info(origin, named)}, action)
     return "".join(f"{_text(action)}\n" for action in actions)
 
 

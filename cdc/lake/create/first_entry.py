@@ -10,16 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import uuid4
 
+from cdc.lake.commit.column_ids import LAST_ID, ColumnIds
 from cdc.lake.commit.log_entry import ENGINE
 from cdc.lake.commit.put import put_entry
-from cdc.lake.commit.table_metadata import FIELD_ID, PHYSICAL_NAME
 from cdc.lake.files.store_of import store_of
 from cdc.lake.table.entry_file import LOG
 
 _FEATURES: Final = ("columnMapping", "deletionVectors")
 _OF_WRITERS: Final = ("invariants", "appendOnly")
 _NTZ: Final = '"timestamp_ntz"'  # in the JSON of a type
-_LAST_ID: Final = "delta.columnMapping.maxColumnId"
 
 
 def create_table(
@@ -41,10 +40,10 @@ def marked_table(
 
     Every column gets an id, and a name of its own in data files.
     """
-    ids = _Ids()
+    ids = ColumnIds()
     mapped = [ids.field(field) for field in fields]
     protocol = _features(timestamps_without_zone=_NTZ in json.dumps(fields))
-    return protocol, mapped, {**properties, _LAST_ID: str(ids.last)}
+    return protocol, mapped, {**properties, LAST_ID: str(ids.last)}
 
 
 def described_table(
@@ -117,32 +116,3 @@ def _info(millis: int, metadata: str) -> dict[str, Any]:
         "engineInfo": ENGINE,
         "txnId": str(uuid4()),
     }
-
-
-class _Ids:
-    """Gives every column, and every field inside one, an id and a name in data files."""
-
-    def __init__(self) -> None:
-        self.last = 0
-
-    def field(self, field: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the field with its own and those of the fields inside its type."""
-        self.last += 1
-        own = {FIELD_ID: self.last, PHYSICAL_NAME: f"col-{uuid4()}"}
-        return {
-            **field,
-            "type": self._type(field["type"]),
-            "metadata": {**field["metadata"], **own},
-        }
-
-    def _type(self, described: Any) -> Any:  # noqa: ANN401 - a name, or a description of one
-        if isinstance(described, str):
-            return described
-        inside = {"struct": ("fields",), "array": ("elementType",), "map": ("keyType", "valueType")}
-        parts = {name: self._part(described[name]) for name in inside[described["type"]]}
-        return {**described, **parts}
-
-    def _part(self, part: Any) -> Any:  # noqa: ANN401
-        if isinstance(part, list):
-            return [self.field(field) for field in part]
-        return self._type(part)

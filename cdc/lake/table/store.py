@@ -1,7 +1,7 @@
 """Creates, widens, merges and overwrites current-state tables, in one commit with the position."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from delta.tables import DeltaTable
@@ -70,14 +70,15 @@ def replace(  # noqa: PLR0917 - the parameters of create, and the rows
     commented = selected.withColumn(OFFSET, F.col(OFFSET).alias(OFFSET, metadata=comment))
     writer = commented.writeTo(spark_delta(path)).using("delta")
     # An existing table has only the features that it was created with.
-    for name, value in (properties(schema, structure) | features(schema.columns)).items():
+    allowed = {f"delta.feature.{name}": "supported" for name in features(schema.columns)}
+    for name, value in (properties(schema, structure) | allowed).items():
         writer = writer.tableProperty(name, value)
     writer.createOrReplace()
 
 
 def definition(schema: TableSchema) -> str:
     """Return the columns of a table as ``CREATE TABLE`` lists them."""
-    return ", ".join([_definition(column) for column in schema.columns] + _own(schema.mode))
+    return ", ".join([listed(column) for column in schema.columns] + _own(schema.mode))
 
 
 def properties(schema: TableSchema, structure: Structure | None) -> dict[str, str]:
@@ -87,7 +88,8 @@ def properties(schema: TableSchema, structure: Structure | None) -> dict[str, st
     return PROPERTIES | own | followed
 
 
-def _definition(column: Column) -> str:
+def listed(column: Column) -> str:
+    """Return a column as ``CREATE TABLE`` lists it."""
     return f"{spark_name(column.name)} {column.type}"
 
 
@@ -131,40 +133,15 @@ def _schema(opened: DeltaLog, table: TableId) -> TableSchema:
     )
 
 
-def add_columns(
-    spark: SparkSession, path: str, columns: tuple[Column, ...], position: Position
-) -> None:
-    """Add columns to the table, with a position; existing rows have NULL in them.
-
-    A column type that needs a new table feature takes a commit of its own before.
-    """
-    spark.conf.set(METADATA_CONF, position.metadata())
-    if needed := features(columns):
-        set_properties(spark, path, needed)
-    add(spark, path, columns)
-
-
-def add(spark: SparkSession, path: str, columns: tuple[Column, ...]) -> None:
-    """Add columns in one commit, with the position that is set in the session."""
-    listed = ", ".join(_definition(column) for column in columns)
-    spark.sql(f"ALTER TABLE {spark_delta(path)} ADD COLUMNS ({listed})")
-
-
-def features(columns: tuple[Column, ...]) -> dict[str, str]:
-    """Return the properties that a table needs before its first column of such a type is added."""
-    needed = any("timestamp_ntz" in column.type for column in columns)
-    return {"delta.feature.timestampNtz": "supported"} if needed else {}
+def features(columns: Sequence[Column]) -> list[str]:
+    """Return what a table has to allow before its first column of such a type is added."""
+    return ["timestampNtz"] if any("timestamp_ntz" in column.type for column in columns) else []
 
 
 def clone(spark: SparkSession, path: str, to: str, version: int) -> None:
     """Make a table at ``to`` of one version of the table at ``path``, with the same data files."""
     of_version = f"{spark_delta(path)} VERSION AS OF {version:d}"
     spark.sql(f"CREATE TABLE {spark_delta(to)} SHALLOW CLONE {of_version}")
-
-
-def set_key(spark: SparkSession, path: str, key: tuple[str, ...]) -> None:
-    """Record the key columns as a table property, in one commit."""
-    set_properties(spark, path, {KEY_PROPERTY: json.dumps(list(key))})
 
 
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:

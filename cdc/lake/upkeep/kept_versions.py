@@ -10,15 +10,14 @@ from typing import Final, TypeVar
 import structlog
 
 from cdc.config import Job
-from cdc.lake.commit.protocol import TakeMergeError
+from cdc.lake.alter.alter import alter
+from cdc.lake.commit.alteration import SetProperties
 from cdc.lake.layout import lake_of
-from cdc.lake.own_session import AnySession, OwnSession
-from cdc.lake.table.positions import METADATA_CONF, open_table
-from cdc.lake.table.store import set_properties
+from cdc.lake.own_session import AnySession
+from cdc.lake.table.positions import open_table
 from cdc.lake.upkeep.held import oldest_hold
 from cdc.lake.upkeep.history import HOURS, LOOK_COMMITS, hours_kept
 from cdc.lake.upkeep.old_versions import Cleaned, clean
-from cdc.lake.upkeep.properties import set_without_spark
 
 T = TypeVar("T")
 
@@ -86,12 +85,7 @@ class KeptVersions:
         have = self._properties()
         if all(have.get(name, USUAL[name]) == text for name, text in wanted.items()):
             return
-        try:
-            set_without_spark(self._path, wanted, metadata)
-        except TakeMergeError:
-            own = OwnSession.of(session).get()
-            own.conf.set(METADATA_CONF, metadata)
-            set_properties(own, self._path, wanted)
+        alter(session, self._path, SetProperties(wanted), metadata)
 
     def clean_next(self) -> None:
         """Have the next ``committed`` clean the table."""

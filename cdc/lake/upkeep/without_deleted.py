@@ -3,13 +3,12 @@
 from pyspark.sql import SparkSession
 
 from cdc.failpoints import Failpoint, reach
-from cdc.lake.commit.protocol import TakeMergeError
-from cdc.lake.table.positions import METADATA_CONF, open_table
-from cdc.lake.table.store import set_properties
+from cdc.lake.alter.alter import alter
+from cdc.lake.commit.alteration import SetProperties
+from cdc.lake.table.positions import open_table
 from cdc.lake.upkeep.erasure import begin_anew
 from cdc.lake.upkeep.kept_versions import FILES_KEPT, USUAL
 from cdc.lake.upkeep.maintenance import purge
-from cdc.lake.upkeep.properties import set_without_spark
 
 
 def rewrite(spark: SparkSession, path: str, metadata: str) -> float:
@@ -32,9 +31,5 @@ def _commit_once_more(spark: SparkSession, path: str, metadata: str) -> None:
     have = table.metadata().configuration if table else {}
     same = {FILES_KEPT: have.get(FILES_KEPT, USUAL[FILES_KEPT])}
     reach(Failpoint.BEFORE_ERASURE_COMMIT)
-    try:
-        set_without_spark(path, same, metadata)
-    except TakeMergeError:
-        spark.conf.set(METADATA_CONF, metadata)
-        set_properties(spark, path, same)
+    alter(spark, path, SetProperties(same), metadata)
     reach(Failpoint.AFTER_ERASURE_COMMIT)

@@ -14,7 +14,8 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema
 from cdc.events.structure.steps import Note, Step
 from cdc.events.structure.structure import Structure
-from cdc.lake.table import evolve, store
+from cdc.lake.alter import evolve
+from cdc.lake.table import store
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
 from cdc.lake.table.positions import Position, position
 from cdc.lake.table.row_hash import row_hash

@@ -16,6 +16,7 @@ from cdc.apply.table.batch import Batch
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
 from cdc.events.values.sql_text import spark_name
+from cdc.lake.alter import evolve
 from cdc.lake.commit.committer import Committer
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.table import store
@@ -80,7 +81,7 @@ def test_rows_of_every_type_are_read_as_spark_reads_them(
     check()
 
     added = Column("added", "array<decimal(10,2)>")
-    store.add_columns(spark, path, (added,), at)
+    evolve.add_columns(spark, path, (added,), at.metadata())
     schema = TableSchema(
         table=schema.table, columns=(*schema.columns, added), key=schema.key, mode=schema.mode
     )

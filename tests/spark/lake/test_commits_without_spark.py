@@ -14,12 +14,13 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from cdc.lake.commit.alter import alter_without_spark
+from cdc.lake.commit.alteration import SetProperties
 from cdc.lake.table import store
 from cdc.lake.table.entry_file import entry_name
 from cdc.lake.table.positions import Position, position
 from cdc.lake.upkeep.kept_versions import FILES_KEPT
 from cdc.lake.upkeep.maintenance import VACUUM_SETTINGS
-from cdc.lake.upkeep.properties import set_without_spark
 from tests.spark.lake.committed import SCHEMA, Rows, Table, by_delta_rs, by_duckdb, by_spark
 
 pytestmark = pytest.mark.spark
@@ -93,7 +94,7 @@ def test_also_after_a_change_of_properties(table: Table) -> None:
     wanted = {FILES_KEPT: "interval 900 seconds", "delta.checkpointInterval": "3"}
     at = Position(epoch=1, offset=table.offset)
 
-    version = set_without_spark(table.path, wanted, at.metadata())
+    version = alter_without_spark(table.path, SetProperties(wanted), at.metadata())
 
     table.check()
     (said,) = table.spark.sql(f"DESCRIBE DETAIL delta.`{table.path}`").collect()

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.steps import AddColumn, DropColumn, RenameColumn, WidenColumn
-from cdc.lake.table import evolve, store
+from cdc.lake.alter import evolve
+from cdc.lake.table import store
 from cdc.lake.table.positions import Position
 from cdc.tables import TableId, TableMode
 from tests.duckdb_reader import duckdb_with_delta

@@ -16,6 +16,7 @@ from cdc.apply.log_replay import do_nothing
 from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
 from cdc.events.values.sql_text import spark_delta
+from cdc.lake.alter import evolve
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
 from cdc.lake.table.positions import KEY_PROPERTY, Position, position
@@ -152,7 +153,7 @@ def test_a_replaced_table_can_be_altered_like_any_other(
         going_on=do_nothing,
     )
 
-    store.add_columns(session, live, (Column("more", "string"),), AFTER)
+    evolve.add_columns(session, live, (Column("more", "string"),), AFTER.metadata())
 
     configuration = DeltaTable(live).metadata().configuration
     assert configuration[KEY_PROPERTY] == json.dumps(["id"])

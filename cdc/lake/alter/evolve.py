@@ -3,11 +3,11 @@
 A step that an interrupted run has already applied, but not recorded, is recognized and skipped.
 """
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.errors import CdcError, ErrorKind
@@ -21,16 +21,20 @@ from cdc.events.structure.steps import (
     Step,
     WidenColumn,
 )
-from cdc.events.values.sql_text import spark_delta, spark_name, spark_string
+from cdc.events.values.sql_text import spark_name, spark_string
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.alter.alter import adding, alter
+from cdc.lake.commit import alteration
+from cdc.lake.commit.alteration import AllowFeature, Alteration, SetProperties
+from cdc.lake.own_session import AnySession, OwnSession
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
-from cdc.lake.table.positions import METADATA_CONF, position
+from cdc.lake.table.positions import KEY_PROPERTY, METADATA_CONF, position
 from cdc.lake.table.row_hash import row_hash
 from cdc.tables import TableMode
 
 CommitAction = Callable[[str], object]
-"""One commit; it receives the metadata, which is also set in the session."""
+"""One commit; it receives the position, as text for the commit."""
 _LITERALS: Final[dict[str, Callable[[str], str]]] = {
     "boolean": lambda text: "true" if text in {"t", "true"} else "false",
     "binary": lambda text: f"X'{text.removeprefix(chr(92) + 'x')}'",
@@ -39,49 +43,90 @@ _LITERALS: Final[dict[str, Callable[[str], str]]] = {
 
 
 def take_step(
-    spark: SparkSession, path: str, schema: TableSchema, step: Step, metadata: str
+    session: AnySession, path: str, schema: TableSchema, step: Step, metadata: str
 ) -> TableSchema:
     """Apply a step to the table at ``path`` and return the table's schema after it.
 
-    ``schema`` is the one before the step; ``metadata`` is the position of the last commit.
-    Raises TABLE_STOPPED for a step that a Delta table cannot follow.
+    Spark is asked where rows are rewritten, and for tables that only it may alter. ``schema`` is
+    the one before the step; ``metadata`` is the position of the last commit. Raises TABLE_STOPPED
+    for a step that a Delta table cannot follow.
     """
+    table = _Table(OwnSession.of(session), path)
     match step:
         case RenameColumn(old, new):
-            evolved, commits = _renamed(spark, path, schema, old, new)
+            evolved, commits = _renamed(table, schema, old, new)
         case DropColumn(name):
-            evolved, commits = _dropped(spark, path, schema, name)
+            evolved, commits = _dropped(table, schema, name)
         case AddColumn(column, value):
-            evolved, commits = _added(spark, path, schema, column, value)
+            evolved, commits = _added(table, schema, column, value)
         case WidenColumn(name, kind):
             evolved = _with_type(schema, name, kind)
-            commits = _widened(spark, path, Column(name, kind))
+            widened = Column(name, kind)
+            commits = [*table.allowing(widened), table.cast(widened)]
         case ChangeKey(key):
             evolved = replace(schema, key=key)
-            commits = [lambda _: store.set_key(spark, path, key)]
+            commits = [table.keyed_by(key)]
         case _:
             raise CdcError(
                 ErrorKind.TABLE_STOPPED,
                 f"the lake's table cannot follow this change: {type(step).__name__}",
                 remedy=f"undo it in the source, or {READ_AGAIN}",
             )
-    _commit(spark, path, commits, metadata)
+    _commit(path, commits, metadata)
     return evolved
 
 
-def _commit(spark: SparkSession, path: str, commits: Sequence[CommitAction], metadata: str) -> None:
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Offers the commits of which the steps are made."""
+
+    session: OwnSession
+    path: str
+
+    def altered(self, change: Alteration) -> CommitAction:
+        return lambda metadata: alter(self.session, self.path, change, metadata)
+
+    def keyed_by(self, key: Sequence[str]) -> CommitAction:
+        return self.altered(SetProperties({KEY_PROPERTY: json.dumps(list(key))}))
+
+    def allowing(self, column: Column) -> list[CommitAction]:
+        """Return what has to come before the first column of such a type."""
+        return [self.altered(AllowFeature(name)) for name in store.features([column])]
+
+    def filled(self, column: Column, value: str) -> CommitAction:
+        """Set the column in every row, to Postgres's text of a value."""
+        literal = spark_literal(value, column.type)
+
+        def fill(metadata: str) -> None:
+            spark = self.session.get()
+            spark.conf.set(METADATA_CONF, metadata)
+            store.set_everywhere(spark, self.path, {column.name: literal})
+
+        return fill
+
+    def cast(self, column: Column) -> CommitAction:
+        """Rewrite all rows, because a Parquet file fixes the type of its columns."""
+
+        def rewrite(metadata: str) -> None:
+            rows = self.session.get().read.format("delta").load(self.path)
+            values = F.col(spark_name(column.name)).cast(column.type)
+            store.rewrite(rows.withColumn(column.name, values), self.path, metadata)
+
+        return rewrite
+
+
+def _commit(path: str, commits: Sequence[CommitAction], metadata: str) -> None:
     """Only the last commit records the step as done: the process may end after any earlier one."""
     reached = position(path)
     before = metadata if reached is None else reached.metadata()
     for number, commit in enumerate(commits, start=1):
         recorded = metadata if number == len(commits) else before
-        spark.conf.set(METADATA_CONF, recorded)
         reach(Failpoint.BEFORE_STRUCTURE_STEP)
         commit(recorded)
         reach(Failpoint.AFTER_STRUCTURE_STEP)
 
 
-def rehash_rows(spark: SparkSession, path: str, schema: TableSchema, metadata: str) -> None:
+def rehash_rows(session: AnySession, path: str, schema: TableSchema, metadata: str) -> None:
     """Recompute row hashes and copy numbers of a table without a key, for its new columns.
 
     Does nothing to other tables.
@@ -90,7 +135,7 @@ def rehash_rows(spark: SparkSession, path: str, schema: TableSchema, metadata: s
         return
     names = [spark_name(name) for name in schema.names]
     numbered = f"row_number() OVER (PARTITION BY {ROW_HASH} ORDER BY {OFFSET})"
-    rows = spark.read.format("delta").load(path)
+    rows = OwnSession.of(session).get().read.format("delta").load(path)
     hashed = rows.selectExpr(*names, OFFSET, f"{row_hash(schema)} AS {ROW_HASH}")
     copies = hashed.selectExpr("*", f"CAST({numbered} AS bigint) AS {COPY}")
     reach(Failpoint.BEFORE_REHASH)
@@ -99,59 +144,36 @@ def rehash_rows(spark: SparkSession, path: str, schema: TableSchema, metadata: s
 
 
 def _renamed(
-    spark: SparkSession, path: str, schema: TableSchema, old: str, new: str
+    table: _Table, schema: TableSchema, old: str, new: str
 ) -> tuple[TableSchema, list[CommitAction]]:
     commits: list[CommitAction] = []
     if old in schema.names:
-        statement = (
-            f"ALTER TABLE {spark_delta(path)} RENAME COLUMN {spark_name(old)} TO {spark_name(new)}"
-        )
-        commits.append(lambda _: spark.sql(statement))
+        commits.append(table.altered(alteration.RenameColumn(old, new)))
     key = tuple(new if name == old else name for name in schema.key)
     if key != schema.key:
-        commits.append(lambda _: store.set_key(spark, path, key))
+        commits.append(table.keyed_by(key))
     columns = tuple(replace(c, name=new) if c.name == old else c for c in schema.columns)
     return replace(schema, columns=columns, key=key), commits
 
 
 def _dropped(
-    spark: SparkSession, path: str, schema: TableSchema, name: str
+    table: _Table, schema: TableSchema, name: str
 ) -> tuple[TableSchema, list[CommitAction]]:
-    commits: list[CommitAction] = []
-    if name in schema.names:
-        statement = f"ALTER TABLE {spark_delta(path)} DROP COLUMN {spark_name(name)}"
-        commits.append(lambda _: spark.sql(statement))
+    is_there = name in schema.names
+    commits = [table.altered(alteration.DropColumn(name))] if is_there else []
     return replace(schema, columns=tuple(c for c in schema.columns if c.name != name)), commits
 
 
 def _added(
-    spark: SparkSession, path: str, schema: TableSchema, column: Column, value: str | None
+    table: _Table, schema: TableSchema, column: Column, value: str | None
 ) -> tuple[TableSchema, list[CommitAction]]:
     commits: list[CommitAction] = []
     if column.name not in schema.names:
         schema = replace(schema, columns=(*schema.columns, column))
-        commits += _allowed(spark, path, column)
-        commits.append(lambda _: store.add(spark, path, (column,)))
+        commits += [*table.allowing(column), table.altered(adding([column]))]
     if value is not None:
-        literal = spark_literal(value, column.type)
-        commits.append(lambda _: store.set_everywhere(spark, path, {column.name: literal}))
+        commits.append(table.filled(column, value))
     return schema, commits
-
-
-def _widened(spark: SparkSession, path: str, column: Column) -> list[CommitAction]:
-    """All rows are rewritten, because a Parquet file fixes the type of its columns."""
-
-    def rewrite(metadata: str) -> None:
-        rows = spark.read.format("delta").load(path)
-        values = F.col(spark_name(column.name)).cast(column.type)
-        store.rewrite(rows.withColumn(column.name, values), path, metadata)
-
-    return [*_allowed(spark, path, column), rewrite]
-
-
-def _allowed(spark: SparkSession, path: str, column: Column) -> list[CommitAction]:
-    needed = store.features((column,))
-    return [lambda _: store.set_properties(spark, path, needed)] if needed else []
 
 
 def _with_type(schema: TableSchema, name: str, kind: str) -> TableSchema:
@@ -175,3 +197,10 @@ def spark_literal(text: str, kind: str) -> str:
     if kind in _LITERALS:
         return _LITERALS[kind](text)
     return f"CAST({spark_string(text)} AS {kind})"
+
+
+def add_columns(session: AnySession, path: str, columns: Sequence[Column], metadata: str) -> None:
+    """Add columns to the table, with a position; existing rows have NULL in them."""
+    for feature in store.features(columns):
+        alter(session, path, AllowFeature(feature), metadata)
+    alter(session, path, adding(columns), metadata)

@@ -1,0 +1,1 @@
+"""Alters tables: columns, names, properties; without Spark where that is possible."""
