@@ -1,6 +1,8 @@
 """One run makes the archive of a program's classes; later ones map it, and none is half there."""
 
+import multiprocessing
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -72,16 +74,54 @@ def test_only_one_run_at_a_time_makes_it() -> None:
     assert class_archive.existing("kafka", JARS).flags == ()
 
 
-def test_a_maker_that_was_killed_with_its_supervisor_is_replaced_after_an_hour() -> None:
+def test_a_maker_that_was_killed_with_its_supervisor_is_replaced_at_once() -> None:
+    maker = multiprocessing.get_context("fork").Process(target=_begin_and_be_killed)
+    maker.start()
+    maker.join()
+    assert maker.exitcode == -signal.SIGKILL
+    made = class_archive.archive("kafka", JARS)
+    assert made.path is not None
+    assert made.partial is not None
+    assert [path.suffix for path in made.path.parent.iterdir()] == [".claim"]
+
+
+def _begin_and_be_killed() -> None:
+    archive = class_archive.archive("kafka", JARS)
+    assert archive.partial is not None
+    archive.partial.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_maker_that_goes_on_for_long_does_not_keep_others_from_making_one() -> None:
     first = class_archive.archive("kafka", JARS)
     assert first.path is not None
-    assert first.partial is not None
-    first.partial.write_text("half")
     (claim,) = first.path.parent.glob("*.claim")
     before = claim.stat().st_mtime - 3601
     os.utime(claim, (before, before))
-    assert class_archive.archive("kafka", JARS).partial is not None
-    assert not first.partial.exists()
+    second = class_archive.archive("kafka", JARS)
+    assert second.partial is not None
+    second.partial.write_text("classes")
+    second.settle()
+    second.give_up()
+    assert class_archive.archive("kafka", JARS).partial is None
+
+
+def test_an_archive_that_is_made_while_a_run_waits_for_its_turn_is_not_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = class_archive.archive("kafka", JARS)
+    assert first.partial is not None
+    first.partial.write_text("classes")
+    begin = class_archive._claimed
+
+    def later(path: Path) -> object:
+        first.settle()
+        return begin(path)
+
+    monkeypatch.setattr(class_archive, "_claimed", later)
+    second = class_archive.archive("kafka", JARS)
+    assert second.partial is None
+    assert second.flags
 
 
 def test_another_class_path_or_java_has_another_archive(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ sharing). It checks the file against its own build and the class path, and does 
 do not fit. The files lie in the cache beside the jars.
 """
 
+import fcntl
 import hashlib
 import os
 import time
@@ -23,7 +24,7 @@ from cdc.stack.artifacts.prerequisites import find_java
 MAKING_SECONDS: Final = 20.0
 """How much longer the end of a program may take that writes its archive."""
 _AGAIN_SECONDS: Final = 3600.0
-"""After so long another run may make an archive whose maker has not ended, or was killed."""
+"""After so long another run may make an archive whose maker has not ended."""
 _SILENT: Final = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 """It would name every class that cannot be archived."""
 
@@ -34,6 +35,7 @@ class ClassArchive:
 
     path: Path | None = None  # None for a program that has none
     partial: Path | None = None  # where this run writes it; None where it does not
+    claim: "_Claim | None" = None
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -52,12 +54,32 @@ class ClassArchive:
             with suppress(OSError):  # a later run tries again
                 _to_disk(self.partial)
                 self.partial.rename(self.path)
+            self._release()
 
     def give_up(self) -> None:
         """Remove what a program that was killed may have written in part; let others try."""
         if self.path is not None and self.partial is not None:
             self.partial.unlink(missing_ok=True)
-            _claim(self.path).unlink(missing_ok=True)
+            self._release()
+
+    def _release(self) -> None:
+        if self.claim is not None:
+            self.claim.release()
+
+
+class _Claim:
+    """The lock of the run that makes an archive; it ends with the process, however that ends."""
+
+    def __init__(self, place: Path, handle: int) -> None:
+        self._place = place
+        self._handle: int | None = handle
+
+    def release(self) -> None:
+        """Let others make the archive."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._place.unlink(missing_ok=True)
+            os.close(handle)
 
 
 def existing(program: str, class_path: Iterable[Path]) -> ClassArchive:
@@ -71,11 +93,16 @@ def archive(program: str, class_path: Iterable[Path]) -> ClassArchive:
     Only one run at a time does, because that slows it by a third.
     """
     path = _path(program, class_path)
-    if path.exists() or not _claimed(path):
+    claim = None if path.exists() else _claimed(path)
+    if claim is None:
         return ClassArchive(path)
     for old in path.parent.glob(f"{path.name}.*.partial"):
         old.unlink(missing_ok=True)
-    return ClassArchive(path, path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial"))
+    making = ClassArchive(path, path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial"), claim)
+    if path.exists():  # since it was looked for
+        making.give_up()
+        return ClassArchive(path)
+    return making
 
 
 def spark_class_path(jars: Iterable[Path]) -> list[Path]:
@@ -92,22 +119,30 @@ def _path(program: str, class_path: Iterable[Path]) -> Path:
     return cache_dir() / "classes" / f"{program}-{digest}.jsa"
 
 
-def _claim(path: Path) -> Path:
-    return path.with_suffix(".claim")
-
-
-def _claimed(path: Path) -> bool:
-    """Claim the making of the archive for this run; return whether it has the claim."""
-    claim = _claim(path)
-    with suppress(OSError):
-        if time.time() - claim.stat().st_mtime > _AGAIN_SECONDS:
-            claim.unlink(missing_ok=True)
+def _claimed(path: Path) -> _Claim | None:
+    """Claim the making of the archive for this run; None if another run has the claim."""
+    place = path.with_suffix(".claim")
     try:
-        claim.parent.mkdir(parents=True, exist_ok=True)
-        claim.touch(exist_ok=False)
-    except OSError:  # another run has it, or the cache cannot be written to
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if _is_old(place):
+            place.unlink(missing_ok=True)
+        handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError:  # the cache cannot be written to
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    os.utime(handle)
+    return _Claim(place, handle)
+
+
+def _is_old(place: Path) -> bool:
+    try:
+        return time.time() - place.stat().st_mtime > _AGAIN_SECONDS
+    except FileNotFoundError:
         return False
-    return True
 
 
 def _to_disk(path: Path) -> None:
