@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -10,7 +10,8 @@ from typing import Final
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from cdc.lake.session import LOCAL, SETTINGS, end
+from cdc.lake.session import LOCAL, SETTINGS, end, for_own_jvm
+from cdc.stack.artifacts import class_archive
 from cdc.stack.artifacts.lock_file import spark_jars
 
 _ONE_COMPILER: Final = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
@@ -30,21 +31,32 @@ INTERPRETED: Final = {
 
 @contextmanager
 def local_spark(scratch: Path) -> Iterator[SparkSession]:
-    """Yield a local session whose files are under ``scratch``; its JVM ends with it."""
+    """Yield a local session whose files are under ``scratch``; its JVM ends with it.
+
+    It maps the classes of the job's archive, or leaves one to others.
+    """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = (
-        SparkSession.builder.appName("tests")
-        .master("local[2]")
-        .config("spark.jars", ",".join(str(jar) for jar in spark_jars()))
-        .config("spark.driver.memory", "1500m")
-        .config("spark.local.dir", str(scratch))
-        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
-    )
-    for name, value in {**SETTINGS, **LOCAL, **QUICK}.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    jars = spark_jars()
+    archive = class_archive.archive("job", class_archive.spark_class_path(jars))
+    session = _built(scratch, jars, archive.flags)
     for name, value in INTERPRETED.items():
         session.conf.set(name, value)
     yield session
     if SparkContext._active_spark_context is session.sparkContext:  # nobody has ended it since
         end(session)
+        archive.settle()
+    archive.give_up()
+
+
+def _built(scratch: Path, jars: Sequence[Path], java_options: Iterable[str]) -> SparkSession:
+    builder = (
+        SparkSession.builder.appName("tests")
+        .master("local[2]")
+        .config("spark.driver.memory", "1500m")
+        .config("spark.local.dir", str(scratch))
+        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+    )
+    settings = for_own_jvm({**SETTINGS, **LOCAL}, jars, java_options)
+    for name, value in {**settings, **QUICK}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

@@ -132,7 +132,7 @@ def build(config: Config, jars: Iterable[Path], java_options: Iterable[str] = ()
     )
     settings = settings_of(config)
     if starts_jvm(config):
-        settings = _for_own_jvm(settings, jars, java_options)
+        settings = for_own_jvm(settings, jars, java_options)
     else:
         settings = {"spark.jars": ",".join(map(str, jars))} | settings
     for name, value in settings.items():
@@ -167,7 +167,7 @@ def runs_here(config: Config) -> bool:
     return config.spark.master.startswith("local")
 
 
-def _for_own_jvm(
+def for_own_jvm(
     settings: dict[str, str], jars: Iterable[Path], java_options: Iterable[str]
 ) -> dict[str, str]:
     """Put the jars on the JVM's own class path, the only one whose classes can be archived."""
