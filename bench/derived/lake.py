@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.derived.table_rows import Change, Changes, Numbers
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.lake.commit.committer import Committer
 from cdc.lake.commit.data_file import arrow_schema
 from cdc.lake.create.whole_table import replace_table

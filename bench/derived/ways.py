@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bench.derived.lake import Lake
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.derive.keep.derived_tables import DerivedTables
 from cdc.derive.spark.guards import SETTINGS
 from cdc.derive.spark.printing import spark

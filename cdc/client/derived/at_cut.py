@@ -12,7 +12,8 @@ from cdc.derive.definition.at_time import at_time
 from cdc.derive.definition.declared import declared
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator, calculator
-from cdc.derive.engine.inputs import Input, load
+from cdc.derive.engine.input import Input
+from cdc.derive.engine.inputs import load
 from cdc.derive.step.difference import typed
 from cdc.derive.step.judged import query_at
 from cdc.errors import CdcError, ErrorKind

@@ -17,7 +17,7 @@ from cdc.client.derived.at_cut import definitions, input_at, published_row
 from cdc.client.derived.verify import DerivedReport, DerivedVerdict, chosen, entry_at, no_sql
 from cdc.config import Config
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.derive.engine.spark_query import calculated, read_at, refusal, sayable
 from cdc.events.values.sql_text import spark_name
 from cdc.lake.layout import is_local

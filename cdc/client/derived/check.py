@@ -12,7 +12,8 @@ from cdc.derive.definition.at_time import ANY_TIME, at_time
 from cdc.derive.definition.declared import Declared, declared
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator, calculator
-from cdc.derive.engine.inputs import Input, declare, find
+from cdc.derive.engine.input import Input
+from cdc.derive.engine.inputs import declare, find
 from cdc.derive.engine.output_types import Output
 from cdc.derive.engine.restored import declare_restored
 from cdc.derive.late.shown import shown

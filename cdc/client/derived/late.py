@@ -5,7 +5,8 @@ import pyarrow as pa
 from cdc.client.derived.at_cut import definitions, one_of, published_row
 from cdc.config import Config
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.inputs import Input, columns, rows
+from cdc.derive.engine.input import Input
+from cdc.derive.engine.inputs import columns, rows
 from cdc.derive.late.late_rows import EFFECT, OFFSET
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.records.ledger import LedgerRow

@@ -23,7 +23,7 @@ from cdc.client.derived.free_name import free_path
 from cdc.client.derived.likeness import Likeness, likeness
 from cdc.config import Config
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.derive.keep.allowed import limits
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark

@@ -27,7 +27,8 @@ from cdc.client.read.published import is_flagged, warning
 from cdc.config import Config
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.inlined import beyond_sql, inlined
-from cdc.derive.engine.inputs import Input, columns, rows
+from cdc.derive.engine.input import Input
+from cdc.derive.engine.inputs import columns, rows
 from cdc.derive.history.history import OWN, at_lsn
 from cdc.derive.late.shown import shown_by_source
 from cdc.derive.sql.collation import text_ordered

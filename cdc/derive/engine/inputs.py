@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
@@ -10,27 +9,15 @@ from deltalake import DeltaTable, QueryBuilder
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator
 from cdc.derive.engine.folds import find_states
+from cdc.derive.engine.input import Input
 from cdc.derive.engine.late_facts import declare_late_rows
 from cdc.derive.engine.matches import find_matches
 from cdc.derive.engine.restored import restore
 from cdc.derive.late.late_rows import EFFECT
 from cdc.events.names import OURS
 from cdc.events.values.sql_text import fusion_name
-from cdc.lake.table.open_version import open_version
 from cdc.lake.table.positions import KEY_PROPERTY
 from cdc.tables import TableId
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """A table of the lake at one version."""
-
-    path: str
-    version: int
-
-    def open(self) -> DeltaTable:
-        """Open it; raises CONFIG if the version no longer exists."""
-        return open_version(self.path, self.version)
 
 
 def load(

@@ -12,7 +12,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.inputs import Input, rows
+from cdc.derive.engine.input import Input
+from cdc.derive.engine.inputs import rows
 from cdc.derive.engine.output_types import Output
 from cdc.lake.files.delta import delta_table
 from cdc.tables import TableId

@@ -18,7 +18,8 @@ from sqlglot import exp
 from cdc.config import Config
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import calculator
-from cdc.derive.engine.inputs import Input, declare
+from cdc.derive.engine.input import Input
+from cdc.derive.engine.inputs import declare
 from cdc.derive.engine.large import NotBySparkError, Result, column
 from cdc.derive.engine.output_types import Output, lake_field
 from cdc.derive.engine.spark_query import calculated, refusal, sayable

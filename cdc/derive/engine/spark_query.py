@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.derive.spark.guards import SETTINGS
 from cdc.derive.spark.printing import spark
 from cdc.events.names import OURS

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from cdc.derive.engine.inputs import Input, rows
+from cdc.derive.engine.input import Input
+from cdc.derive.engine.inputs import rows
 from cdc.derive.history.history import (
     COMMIT_EPOCH,
     COMMIT_LSN,

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
 from cdc.tables import TableId, TableState

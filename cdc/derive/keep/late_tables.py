@@ -7,7 +7,8 @@ from typing import Protocol
 
 import structlog
 
-from cdc.derive.engine.inputs import Input, key_of
+from cdc.derive.engine.input import Input
+from cdc.derive.engine.inputs import key_of
 from cdc.derive.late.rule import LateRule
 from cdc.derive.late_rows.bringing import LateBringing
 from cdc.derive.late_rows.input_log import InputLog

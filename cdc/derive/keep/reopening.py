@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.inputs import Input, rows
+from cdc.derive.engine.input import Input
+from cdc.derive.engine.inputs import rows
 from cdc.derive.engine.late_facts import ADMITTED_AT, REASON
 from cdc.derive.late.facts import state_of
 from cdc.derive.late.late_rows import CUT

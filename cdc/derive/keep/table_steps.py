@@ -8,7 +8,7 @@ from functools import cache, partial
 import structlog
 
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.derive.keep.histories import Histories
 from cdc.derive.keep.late_tables import LateTables
 from cdc.derive.keep.reopening import Reopening, Why

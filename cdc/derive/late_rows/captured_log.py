@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import pyarrow as pa
 
 from cdc.apply.local.arrow import arrow_type
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.derive.late.rule import Bound, LateRule
 from cdc.derive.late.watermark import Transaction, refuse_no_moment
 from cdc.derive.late_rows.images import Images

@@ -9,7 +9,8 @@ import pyarrow as pa
 from cdc.apply.local.arrow import plain_values
 from cdc.apply.local.change import Key
 from cdc.apply.local.identity import key_of
-from cdc.derive.engine.inputs import Input, rows
+from cdc.derive.engine.input import Input
+from cdc.derive.engine.inputs import rows
 from cdc.derive.log.event import Row
 from cdc.events.schema import TableSchema
 from cdc.events.values.sql_text import fusion_name, fusion_string

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.derive.late.rule import LateRule
 from cdc.derive.late.watermark import Event, Row, Transaction
 from cdc.derive.late_rows.images import Images

@@ -7,7 +7,8 @@ from typing import Final
 from deltalake import DeltaTable
 
 from cdc.derive.engine.calculator import Calculator
-from cdc.derive.engine.inputs import Input, row_count
+from cdc.derive.engine.input import Input
+from cdc.derive.engine.inputs import row_count
 from cdc.derive.engine.net import narrow_net
 from cdc.derive.scope.scope import SCHEMA
 from cdc.derive.step.known_changes import Known, KnownChanges

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from deltalake import DeltaTable
 
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.derive.late.rule import FINAL
 from cdc.derive.late.shown import is_final, shown
 from cdc.derive.step.mark import mark_facts

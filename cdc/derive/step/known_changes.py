@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.lake.changed.changed_rows import ChangedRows, changed_rows
 
 

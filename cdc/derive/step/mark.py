@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from deltalake import DeltaTable
 
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.table.commit_info import commit_info
 from cdc.lake.table.positions import MARK

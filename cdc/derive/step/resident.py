@@ -16,7 +16,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from cdc.derive.engine.calculator import Calculator, calculator, named
-from cdc.derive.engine.inputs import Input, identity, row_count, rows
+from cdc.derive.engine.input import Input
+from cdc.derive.engine.inputs import identity, row_count, rows
 from cdc.derive.engine.net import keep_net
 from cdc.derive.step.changes import STORED_SCHEMA, Changes, net_rows
 from cdc.derive.step.difference import GONE

@@ -16,8 +16,8 @@ from deltalake import DeltaTable
 
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import calculator
+from cdc.derive.engine.input import Input
 from cdc.derive.engine.inputs import (
-    Input,
     columns,
     identity,
     match,

@@ -8,7 +8,8 @@ from deltalake import DeltaTable
 
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.calculator import Calculator
-from cdc.derive.engine.inputs import Input, load, row_count
+from cdc.derive.engine.input import Input
+from cdc.derive.engine.inputs import load, row_count
 from cdc.derive.engine.large import Large, NotBySparkError
 from cdc.derive.step.judged import query_at
 from cdc.derive.step.limits import Limits

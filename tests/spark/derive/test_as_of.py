@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from cdc.client.derived.by_spark import compare_in_spark
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.tables import TableId
 from tests.unit.derive.as_of.test_as_of import QUERIES, begin, happen, wanted
 from tests.unit.derive.as_of.timeline import Timeline

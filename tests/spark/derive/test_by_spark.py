@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from cdc.client.derived.by_spark import compare_in_spark
 from cdc.client.derived.verify import DerivedVerdict
 from cdc.derive.definition.definition import Definition
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.lake.records.ledger import Ledger
 from tests.unit.client.derived.test_asked import BY_WHO, RICH, Asked
 from tests.unit.client.derived.test_cut_time_asked import HOUR, NOON, OVER, SEEN

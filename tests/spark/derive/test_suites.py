@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from cdc.client.derived.by_spark import compare_in_spark
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.tables import TableId
 from tests.suites.kept import Schemas, World, defined, kept_through
 from tests.suites.nexmark import events

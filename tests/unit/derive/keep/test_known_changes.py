@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.derive.step import known_changes
 from cdc.derive.step.known_changes import Known, KnownChanges
 from cdc.lake.changed.changed_rows import ChangedRows, changed_rows

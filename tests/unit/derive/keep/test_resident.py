@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdc.derive.engine.calculator import Calculator, named
-from cdc.derive.engine.inputs import Input
+from cdc.derive.engine.input import Input
 from cdc.derive.step.difference import GONE
 from cdc.derive.step.resident import ResidentTables, TableAt, stored_rows
 from cdc.errors import CdcError
