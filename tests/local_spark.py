@@ -25,8 +25,9 @@ again, and it takes a quarter of the processor's time. Not where a figure is mea
 INTERPRETED: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
 }
-"""For the test's own few rows no code is generated; the sessions of tables choose by themselves."""
+"""For the test's own few rows plans are interpreted; the sessions of tables choose by themselves."""
 
 
 @contextmanager
