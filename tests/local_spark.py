@@ -27,7 +27,7 @@ INTERPRETED: Final = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
 }
-"""For the test's own few rows plans are interpreted; the sessions of tables choose by themselves."""
+"""For the test's own few rows nothing is compiled; the sessions of tables choose by themselves."""
 
 
 @contextmanager
