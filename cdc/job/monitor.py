@@ -27,6 +27,7 @@ from cdc.client.status.status_facts import facts
 from cdc.client.status.status_findings import StatusFinding, findings, live
 from cdc.config import Config
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.files.unreachable import unreachable
 from cdc.state import monitor_address
 
 FRESH_SECONDS: Final = 1.0
@@ -126,12 +127,20 @@ class Pages:
         }
 
     def page(self, path: str) -> Page:
-        """Return the page at a path; 404 names those that there are."""
+        """Return the page at a path; 404 names those that there are.
+
+        While the lake's object store does not answer, every page says so, with 503.
+        """
         make = self._pages.get(path)
         if make is None:
             there = ", ".join(self._pages)
             return Page(HTTPStatus.NOT_FOUND, _TEXT, f"there are {there}\n".encode())
-        return make()
+        try:
+            return make()
+        except Exception as error:
+            if (named := unreachable(error)) is None:
+                raise
+            return _unavailable(f"{named.message} ({named.detail}); remedy: {named.remedy}\n")
 
     def now(self) -> Status:
         """Return the status of a moment ago: many may ask, and each look asks every component."""
@@ -154,16 +163,20 @@ class Pages:
     def _readiness(self) -> Page:
         now = self.now()
         if not now.job.alive or now.job.state != "applying":
-            text = f"the job is {now.job.state}\n"
-            return Page(HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, text.encode())
+            return _unavailable(f"the job is {now.job.state}\n")
         return _judged(live(findings(now)))
 
 
 def _judged(problems: list[StatusFinding]) -> Page:
     if not problems:
         return Page(HTTPStatus.OK, _TEXT, b"all is well\n")
-    lines = "".join(f"{problem.what}; remedy: {problem.remedy}\n" for problem in problems)
-    return Page(HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, lines.encode())
+    return _unavailable(
+        "".join(f"{problem.what}; remedy: {problem.remedy}\n" for problem in problems)
+    )
+
+
+def _unavailable(text: str) -> Page:
+    return Page(HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, text.encode())
 
 
 class _Collector(Collector):

@@ -81,6 +81,28 @@ def test_requests_of_a_moment_share_one_look(tmp_path: Path) -> None:
     assert len(looks) == 1
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/status.json"])
+def test_a_page_names_a_store_that_does_not_answer(tmp_path: Path, path: str) -> None:
+    def look(_: Config) -> Status:
+        raise OSError("Generic S3 error: Error performing GET http://store/x?sig=canary in 30 s")
+
+    page = Pages(config(tmp_path), look).page(path)
+
+    assert page.code == 503
+    text = page.body.decode()
+    assert text.startswith("the object store of the lake does not do what is asked")
+    assert "; remedy: see docs/object-store.md" in text
+    assert "canary" not in text
+
+
+def test_a_defect_is_not_taken_for_a_store(tmp_path: Path) -> None:
+    def look(_: Config) -> Status:
+        raise OSError("something else")
+
+    with pytest.raises(OSError, match="something else"):
+        Pages(config(tmp_path), look).page("/healthz")
+
+
 def test_pages_are_served_from_the_first_moment(tmp_path: Path) -> None:
     with monitored(config(tmp_path)):
         url = json.loads((tmp_path / "monitor.json").read_text())["url"]
