@@ -94,14 +94,17 @@ def jobs(spark: SparkSession) -> int:
     return int(java._jsc.sc().dagScheduler().numTotalJobs())
 
 
-@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize(
+    ("in_memory", "landed"), [(True, 12), (False, 36)], ids=["in memory", "by Spark"]
+)
 def test_no_event_is_decoded_twice_to_find_cuts(
-    spark: SparkSession, tmp_path: Path, in_memory: bool
+    spark: SparkSession, tmp_path: Path, in_memory: bool, landed: int
 ) -> None:
-    pipeline = Pipeline(spark, tmp_path, budget=5, in_memory=in_memory)
+    """Also where a landing has the events of several rounds."""
+    pipeline = Pipeline(spark, tmp_path, budget=landed // 3, in_memory=in_memory)
     records = landed_topics()
-    for begin in range(0, len(records), 12):
-        pipeline.land(records[begin : begin + 12])
+    for begin in range(0, len(records), landed):
+        pipeline.land(records[begin : begin + landed])
         pipeline.settle()
 
     assert_equal_to_source(pipeline)
