@@ -206,7 +206,7 @@ COMMITS: Final = (
     Mutant(
         name="altered: a new column takes the id of an older one",
         file="cdc/lake/commit/alteration.py",
-        old="ColumnIds(int(table.properties[LAST_ID]))",
+        old="ColumnIds(int(last))",
         new="ColumnIds(len(table.columns))",
         tests=("tests/unit/lake/commit/test_alter.py",),
     ),

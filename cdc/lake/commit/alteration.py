@@ -91,7 +91,9 @@ def altered(protocol: Protocol, table: Metadata, change: Alteration) -> Altered:
 
 
 def _added(table: Metadata, fields: Fields) -> Altered:
-    ids = ColumnIds(int(table.properties[LAST_ID]))
+    if (last := table.properties.get(LAST_ID)) is None:
+        raise TakeMergeError(f"it lacks the property {LAST_ID}")
+    ids = ColumnIds(int(last))
     new = [ids.field(field) for field in fields]
     action = _with_fields(table, [*_fields(table), *new], {LAST_ID: str(ids.last)})
     return Altered("ADD COLUMNS", {"columns": _text([{"column": f} for f in new])}, action)

@@ -159,6 +159,16 @@ def test_what_delta_refuses_is_left_to_spark(tmp_path: Path, change: Alteration)
     assert DeltaTable(str(tmp_path)).version() == 0
 
 
+def test_ids_are_not_guessed(tmp_path: Path) -> None:
+    """A column with the id of one that was dropped would show its values."""
+    make(tmp_path)
+    entry = tmp_path / entry_name(0)
+    entry.write_text(entry.read_text().replace("columnMapping.maxColumnId", "logRetentionDuration"))
+
+    with pytest.raises(TakeMergeError, match="maxColumnId"):
+        alter_without_spark(str(tmp_path), AddColumns([MORE]), at(0).metadata())
+
+
 def test_a_plain_table_gets_no_columns(tmp_path: Path) -> None:
     field = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
     create_plain_table(str(tmp_path), [field], {}, at(0).metadata())
