@@ -37,6 +37,10 @@ java:
 jars: $(STAMP) java  ## Resolve every jar into the cache (once; nothing is fetched after it)
 	@$(BIN)/python -m cdc.stack.artifacts
 
+.PHONY: classes
+classes: jars  ## Archive Spark's classes, so that the tests' many sessions start faster (once)
+	@$(BIN)/python -m tests.class_archive
+
 .PHONY: lock
 lock: $(STAMP)  ## Resolve the locks anew, for work here and for images (hashes, no download addresses)
 	$(BIN)/uv pip compile pyproject.toml --group dev --output-file requirements.lock --generate-hashes --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --quiet
@@ -72,11 +76,11 @@ pictures: $(STAMP)  ## Draw the README's picture from docs/pictures/terminal.txt
 check: lint types unit  ## What runs before every commit, under two minutes
 
 .PHONY: test
-test: lint types jars  ## Everything but soak: real servers, real Spark
+test: lint types classes  ## Everything but soak: real servers, real Spark
 	$(BIN)/pytest $(WORKERS) -m "not soak and not stack"
 
 .PHONY: test-deep
-test-deep: lint types jars  ## The same with many more examples, rows and random tables: hours
+test-deep: lint types classes  ## The same with many more examples, rows and random tables: hours
 	$(BIN)/pytest $(WORKERS) --deep -m "not soak and not stack"
 
 .PHONY: test-stack

@@ -24,6 +24,7 @@ from cdc.lake.table.positions import Position, position
 from cdc.lake.table.removal import remove
 from cdc.lake.table.swap import is_readable, swap
 from cdc.lake.upkeep.maintenance import optimize, purge, vacuum
+from cdc.stack.artifacts import class_archive
 from cdc.stack.artifacts.install import install
 from cdc.stack.artifacts.lock_file import OBJECTS, spark_jars
 from cdc.tables import TableId, TableMode
@@ -56,7 +57,9 @@ def spark(
         spark=Spark(master="local[2]", driver_memory="1500m", conf=QUICK),
         state_dir=tmp_path_factory.mktemp("state"),
     )
-    session = build(config, spark_jars(objects=True))
+    jars = spark_jars(objects=True)
+    archive = class_archive.existing("job", class_archive.spark_class_path(jars))
+    session = build(config, jars, archive.flags)
     yield session
     end(session)
 
