@@ -38,7 +38,7 @@ jars: $(STAMP) java  ## Resolve every jar into the cache (once; nothing is fetch
 	@$(BIN)/python -m cdc.stack.artifacts
 
 .PHONY: classes
-classes: jars  ## Archive Spark's classes, so that the tests' many sessions start faster (once)
+classes: jars
 	@$(BIN)/python -m tests.class_archive
 
 .PHONY: lock
