@@ -19,7 +19,6 @@ def main() -> None:
     jars = spark_jars()
     if class_archive.existing("job", class_archive.spark_class_path(jars)).flags:
         return
-    print("archiving Spark's classes, so that the tests' sessions start faster")
     with tempfile.TemporaryDirectory() as folder, local_spark(Path(folder) / "scratch") as spark:
         spark.sparkContext.setLogLevel("ERROR")
         _work(spark, str(Path(folder) / "table"))
