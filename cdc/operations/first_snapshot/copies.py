@@ -15,6 +15,7 @@ from cdc.apply.local.not_local import why_not_local
 from cdc.events.schema import TableSchema
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.lake.table.row_hash import row_digest
+from cdc.operations.first_snapshot.page_range import page_ranges
 from cdc.tables import TableMode
 
 _MOST_PAGES: Final = 1_024
@@ -28,7 +29,8 @@ def can_be_numbered(schema: TableSchema, pages: int) -> bool:
     """
     if schema.mode is not TableMode.MULTISET:
         return True
-    return pages <= _MOST_PAGES and why_not_local(schema) is None
+    one_reader = pages <= _MOST_PAGES and len(page_ranges(pages)) == 1
+    return one_reader and why_not_local(schema) is None
 
 
 @dataclass(frozen=True, slots=True)
