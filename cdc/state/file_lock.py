@@ -30,6 +30,22 @@ def hold(path: Path, refusal: CdcError | None = None) -> Iterator[None]:
         yield
 
 
+def taken(path: Path) -> int | None:
+    """Take the lock without waiting; return the handle that keeps it, or None if it is not free.
+
+    It is given up when the handle is closed, at the latest with the process. Raises OSError if the
+    lock's file, or its folder, cannot be made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
 def is_free(path: Path) -> bool:
     """Return whether the lock's file is there and nobody holds it.
 

@@ -6,7 +6,6 @@ sharing). It checks the file against its own build and the class path, and does 
 do not fit. The files lie in the cache beside the jars.
 """
 
-import fcntl
 import hashlib
 import os
 import time
@@ -20,6 +19,7 @@ from typing import Final
 
 from cdc.stack.artifacts.lock_file import cache_dir
 from cdc.stack.artifacts.prerequisites import find_java
+from cdc.state import file_lock
 
 MAKING_SECONDS: Final = 20.0
 """How much longer the end of a program may take that writes its archive."""
@@ -123,16 +123,12 @@ def _claimed(path: Path) -> _Claim | None:
     """Claim the making of the archive for this run; None if another run has the claim."""
     place = path.with_suffix(".claim")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
         if _is_old(place):
             place.unlink(missing_ok=True)
-        handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = file_lock.taken(place)
     except OSError:  # the cache cannot be written to
         return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
+    if handle is None:
         return None
     os.utime(handle)
     return _Claim(place, handle)

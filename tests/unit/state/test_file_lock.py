@@ -62,3 +62,17 @@ def test_a_lock_without_a_file_and_a_pipe_that_nobody_holds(tmp_path: Path) -> N
 
     assert not file_lock.is_free(tmp_path / "none")
     assert file_lock.is_free(tmp_path / "pipe")
+
+
+def test_a_lock_that_is_taken_is_kept_until_its_handle_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "lock"
+    first = file_lock.taken(path)
+    assert first is not None
+
+    assert file_lock.taken(path) is None
+    assert not file_lock.is_free(path)
+    os.close(first)
+
+    again = file_lock.taken(path)
+    assert again is not None
+    os.close(again)
