@@ -9,16 +9,10 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column
+from cdc.events.structure.steps import DropColumn, RenameColumn
 from cdc.events.values.sql_text import spark_delta, spark_name
 from cdc.lake.commit.alter import alter_without_spark
-from cdc.lake.commit.alteration import (
-    AddColumns,
-    AllowFeature,
-    Alteration,
-    DropColumn,
-    RenameColumn,
-    SetProperties,
-)
+from cdc.lake.commit.alteration import AddColumns, AllowFeature, Alteration, SetProperties
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.create.table import described
 from cdc.lake.own_session import AnySession, OwnSession

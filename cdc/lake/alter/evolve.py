@@ -24,7 +24,6 @@ from cdc.events.structure.steps import (
 from cdc.events.values.sql_text import spark_name, spark_string
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.alter.alter import adding, alter
-from cdc.lake.commit import alteration
 from cdc.lake.commit.alteration import AllowFeature, Alteration, SetProperties
 from cdc.lake.own_session import AnySession, OwnSession
 from cdc.lake.table import store
@@ -62,7 +61,7 @@ def take_step(
         case WidenColumn(name, kind):
             evolved = _with_type(schema, name, kind)
             widened = Column(name, kind)
-            commits = [*table.allowing(widened), table.cast(widened)]
+            commits = [*table.allowing([widened]), table.cast(widened)]
         case ChangeKey(key):
             evolved = replace(schema, key=key)
             commits = [table.keyed_by(key)]
@@ -89,9 +88,13 @@ class _Table:
     def keyed_by(self, key: Sequence[str]) -> CommitAction:
         return self.altered(SetProperties({KEY_PROPERTY: json.dumps(list(key))}))
 
-    def allowing(self, column: Column) -> list[CommitAction]:
-        """Return what has to come before the first column of such a type."""
-        return [self.altered(AllowFeature(name)) for name in store.features([column])]
+    def allowing(self, columns: Sequence[Column]) -> list[CommitAction]:
+        """Return what has to come before the first columns of such types."""
+        return [self.altered(AllowFeature(name)) for name in store.features(columns)]
+
+    def adding(self, columns: Sequence[Column]) -> list[CommitAction]:
+        """Add columns; older rows have null in them."""
+        return [*self.allowing(columns), self.altered(adding(columns))]
 
     def filled(self, column: Column, value: str) -> CommitAction:
         """Set the column in every row, to Postgres's text of a value."""
@@ -148,7 +151,7 @@ def _renamed(
 ) -> tuple[TableSchema, list[CommitAction]]:
     commits: list[CommitAction] = []
     if old in schema.names:
-        commits.append(table.altered(alteration.RenameColumn(old, new)))
+        commits.append(table.altered(RenameColumn(old, new)))
     key = tuple(new if name == old else name for name in schema.key)
     if key != schema.key:
         commits.append(table.keyed_by(key))
@@ -160,7 +163,7 @@ def _dropped(
     table: _Table, schema: TableSchema, name: str
 ) -> tuple[TableSchema, list[CommitAction]]:
     is_there = name in schema.names
-    commits = [table.altered(alteration.DropColumn(name))] if is_there else []
+    commits = [table.altered(DropColumn(name))] if is_there else []
     return replace(schema, columns=tuple(c for c in schema.columns if c.name != name)), commits
 
 
@@ -170,7 +173,7 @@ def _added(
     commits: list[CommitAction] = []
     if column.name not in schema.names:
         schema = replace(schema, columns=(*schema.columns, column))
-        commits += [*table.allowing(column), table.altered(adding([column]))]
+        commits += table.adding([column])
     if value is not None:
         commits.append(table.filled(column, value))
     return schema, commits
@@ -201,6 +204,5 @@ def spark_literal(text: str, kind: str) -> str:
 
 def add_columns(session: AnySession, path: str, columns: Sequence[Column], metadata: str) -> None:
     """Add columns to the table, with a position; existing rows have NULL in them."""
-    for feature in store.features(columns):
-        alter(session, path, AllowFeature(feature), metadata)
-    alter(session, path, adding(columns), metadata)
+    for commit in _Table(OwnSession.of(session), path).adding(columns):
+        commit(metadata)

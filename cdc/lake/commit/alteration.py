@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cdc.events.structure.steps import DropColumn, RenameColumn
 from cdc.lake.commit.column_ids import LAST_ID, ColumnIds
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.table_metadata import Metadata, Protocol
@@ -22,21 +23,6 @@ class AddColumns:
     """Adds columns, described without ids and physical names; older rows have null in them."""
 
     fields: Fields
-
-
-@dataclass(frozen=True, slots=True)
-class RenameColumn:
-    """Gives a column another name."""
-
-    old: str
-    new: str
-
-
-@dataclass(frozen=True, slots=True)
-class DropColumn:
-    """Takes a column out of the table; its values stay in data files, where nobody finds them."""
-
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +40,7 @@ class AllowFeature:
 
 
 Alteration = AddColumns | RenameColumn | DropColumn | SetProperties | AllowFeature
+"""The values of a column that is dropped stay in data files, where nobody finds them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,10 @@ import pytest
 from deltalake import DeltaTable
 
 from cdc.errors import CdcError, ErrorKind
+from cdc.events.structure.steps import DropColumn, RenameColumn
 from cdc.lake.commit import alter
 from cdc.lake.commit.alter import alter_without_spark
-from cdc.lake.commit.alteration import (
-    AddColumns,
-    AllowFeature,
-    Alteration,
-    DropColumn,
-    RenameColumn,
-    SetProperties,
-)
+from cdc.lake.commit.alteration import AddColumns, AllowFeature, Alteration, SetProperties
 from cdc.lake.commit.data_file import arrow_schema
 from cdc.lake.commit.log_entry import altered_entry
 from cdc.lake.commit.protocol import TakeMergeError
