@@ -6,7 +6,15 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TypeVar, overload
 
-from tenacity import Retrying, retry_if_result, stop_after_delay, stop_never, wait_fixed
+from tenacity import (
+    Retrying,
+    retry_if_exception,
+    retry_if_result,
+    stop_after_attempt,
+    stop_after_delay,
+    stop_never,
+    wait_fixed,
+)
 
 from cdc.errors import CdcError, ErrorKind
 
@@ -43,6 +51,17 @@ def poll(
         retry_error_callback=lambda _: None,
     )
     return attempts(ask)
+
+
+def again_on_conflict(attempts: int) -> Retrying:
+    """Return what calls a function again while it raises CONFLICT, so many times in all."""
+    return Retrying(
+        stop=stop_after_attempt(attempts), retry=retry_if_exception(_is_conflict), reraise=True
+    )
+
+
+def _is_conflict(error: BaseException) -> bool:
+    return isinstance(error, CdcError) and error.kind is ErrorKind.CONFLICT
 
 
 def until(done: Callable[[], bool], seconds: float, message: str) -> None:

@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from tenacity import Retrying, retry_if_exception, stop_after_attempt
-
 from cdc.client.moment import Moment, locked_if_unaltered, moment, tables_of
 from cdc.client.verify.verdict import TableVerdict, compare_table
 from cdc.config import Config
@@ -22,6 +20,7 @@ from cdc.source.catalog.catalog import SourceTable
 from cdc.source.server.connection import Connection, connect
 from cdc.state.pipeline import Pipeline
 from cdc.tables import TableId
+from cdc.waiting import again_on_conflict
 
 _MOMENTS: Final = 5
 
@@ -89,12 +88,10 @@ def _compare_again(
     Only one table is locked at a time, so this cannot deadlock with somebody who alters two. Raises
     CONFLICT if the table is altered just before the lock at every attempt.
     """
-    attempts = Retrying(
-        stop=stop_after_attempt(_MOMENTS), retry=retry_if_exception(_is_conflict), reraise=True
-    )
     tell(f"comparing {table} again")
     with connect(pipeline.endpoints.source_url) as now:
-        return attempts(_compare_later, pipeline, now, table, timeout=timeout, tell=tell)
+        again = again_on_conflict(_MOMENTS)
+        return again(_compare_later, pipeline, now, table, timeout=timeout, tell=tell)
 
 
 def _compare_later(
@@ -121,10 +118,6 @@ def _compare_later(
 def _captured(connection: Connection, config: Config, table: TableId) -> list[SourceTable]:
     """Return the table, even if the source no longer has it."""
     return [t for t in captured_tables(connection, config, [table]) if t.table == table]
-
-
-def _is_conflict(error: BaseException) -> bool:
-    return isinstance(error, CdcError) and error.kind is ErrorKind.CONFLICT
 
 
 def _scratch(config: Config) -> Path:

@@ -5,9 +5,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField
-from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import Column
 from cdc.events.structure.steps import DropColumn, RenameColumn
 from cdc.events.values.sql_text import spark_delta, spark_name
@@ -18,6 +16,7 @@ from cdc.lake.create.table import described
 from cdc.lake.own_session import AnySession, OwnSession
 from cdc.lake.table import store
 from cdc.lake.table.positions import METADATA_CONF
+from cdc.waiting import again_on_conflict
 
 _ATTEMPTS: Final = 5
 """Maintenance may commit in between; what it did does not matter to an alteration."""
@@ -25,11 +24,8 @@ _ATTEMPTS: Final = 5
 
 def alter(session: AnySession, path: str, change: Alteration, metadata: str) -> None:
     """Alter the table at ``path`` in one commit that has ``metadata``, the position."""
-    attempts = Retrying(
-        stop=stop_after_attempt(_ATTEMPTS), retry=retry_if_exception(_is_conflict), reraise=True
-    )
     try:
-        attempts(alter_without_spark, path, change, metadata)
+        again_on_conflict(_ATTEMPTS)(alter_without_spark, path, change, metadata)
     except TakeMergeError:
         spark = OwnSession.of(session).get()
         spark.conf.set(METADATA_CONF, metadata)
@@ -56,7 +52,3 @@ def _by_spark(spark: SparkSession, path: str, change: Alteration) -> None:
             store.set_properties(spark, path, properties)
         case AllowFeature(name):
             store.set_properties(spark, path, {f"delta.feature.{name}": "supported"})
-
-
-def _is_conflict(error: BaseException) -> bool:
-    return isinstance(error, CdcError) and error.kind is ErrorKind.CONFLICT

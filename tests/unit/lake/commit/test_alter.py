@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -9,6 +10,7 @@ from deltalake import DeltaTable
 
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.structure.steps import DropColumn, RenameColumn
+from cdc.lake.alter.alter import alter as alter_by_any
 from cdc.lake.commit import alter
 from cdc.lake.commit.alter import alter_without_spark
 from cdc.lake.commit.alteration import AddColumns, AllowFeature, Alteration, SetProperties
@@ -169,3 +171,23 @@ def test_a_plain_table_gets_no_columns(tmp_path: Path) -> None:
 
     with pytest.raises(TakeMergeError, match="1/2"):
         alter_without_spark(str(tmp_path), AddColumns([MORE]), at(0).metadata())
+
+
+def test_a_commit_of_maintenance_in_between_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path)
+    commits = iter([[{"commitInfo": {"userMetadata": at(9).metadata()}}]])
+
+    def overtaken(*given: object) -> str:
+        for other in commits:
+            append_entry(tmp_path, 1, other)
+        return altered_entry(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(alter, "altered_entry", overtaken)
+    nobody: Any = None  # Spark is not asked
+    alter_by_any(nobody, str(tmp_path), DropColumn("name"), at(1).metadata())
+
+    assert DeltaTable(str(tmp_path)).version() == 2
+    names = [field.name for field in DeltaTable(str(tmp_path)).schema().fields]
+    assert names == ["id", "_cdc_offset"]
