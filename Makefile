@@ -41,6 +41,15 @@ jars: $(STAMP) java  ## Resolve every jar into the cache (once; nothing is fetch
 classes: jars
 	@$(BIN)/python -m tests.class_archive
 
+.PHONY: collected
+collected: $(STAMP)
+	@# Compiles all tests once: each worker would do it for itself. What is wrong the run says too.
+	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
+
+.PHONY: prepared
+prepared: jars
+	@$(MAKE) --no-print-directory -j 2 classes types collected lint
+
 .PHONY: lock
 lock: $(STAMP)  ## Resolve the locks anew, for work here and for images (hashes, no download addresses)
 	$(BIN)/uv pip compile pyproject.toml --group dev --output-file requirements.lock --generate-hashes --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --quiet
@@ -76,11 +85,11 @@ pictures: $(STAMP)  ## Draw the README's picture from docs/pictures/terminal.txt
 check: lint types unit  ## What runs before every commit, under two minutes
 
 .PHONY: test
-test: lint types classes  ## Everything but soak: real servers, real Spark
+test: prepared  ## Everything but soak: real servers, real Spark
 	$(BIN)/pytest $(WORKERS) -m "not soak and not stack"
 
 .PHONY: test-deep
-test-deep: lint types classes  ## The same with many more examples, rows and random tables: hours
+test-deep: prepared  ## The same with many more examples, rows and random tables: hours
 	$(BIN)/pytest $(WORKERS) --deep -m "not soak and not stack"
 
 .PHONY: test-stack

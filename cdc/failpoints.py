@@ -16,7 +16,6 @@ from typing import Final
 VARIABLE: Final = "WAL2LAKE_FAILPOINTS"
 HOLD: Final = "hold"
 HELD: Final = "held"
-_DIRECTORY: Final = os.environ.get(VARIABLE)
 _LOOK_SECONDS: Final = 0.05
 
 
@@ -255,9 +254,10 @@ class Failpoint(StrEnum):
 
 def reach(point: Failpoint) -> None:
     """Kill this process, or wait, if a file named like the failpoint says so."""
-    if _DIRECTORY is None:
+    directory = os.environ.get(VARIABLE)
+    if directory is None:
         return
-    trigger = Path(_DIRECTORY) / point
+    trigger = Path(directory) / point
     try:
         text = trigger.read_text()
     except FileNotFoundError:

@@ -19,12 +19,14 @@ import yaml
 from deltalake import DeltaTable, QueryBuilder
 from psycopg import sql
 
+from tests.forked_command import run_command
 from tests.local_spark import QUICK
 from tests.servers.server import Server
 
 SECONDS: Final = 1500  # a command that takes longer has hung
 KEYED: Final = ("accounts", "moves", "documents")
 APPENDED: Final = ("audit",)
+_CONFIG: Final = ("--config", "wal2lake.yaml")
 TABLES_SQL: Final = """
 CREATE SCHEMA bank;
 CREATE TABLE bank.accounts (
@@ -107,19 +109,12 @@ class Installation:
 
     def done(self, *arguments: str, seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:
         """Run a wal2lake command; accept any exit code."""
-        return subprocess.run(
-            self.command(*arguments),
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
+        given = (*arguments, *_CONFIG)
+        return run_command(given, self.folder, self.environment, seconds)
 
     def command(self, *arguments: str) -> list[str]:
         """Return the command line, to be run in ``folder``."""
-        return [sys.executable, "-m", "cdc", *arguments, "--config", "wal2lake.yaml"]
+        return [sys.executable, "-m", "cdc", *arguments, *_CONFIG]
 
     @property
     def environment(self) -> dict[str, str]:

@@ -10,9 +10,8 @@ from typing import Any, Final
 import pytest
 from deltalake import DeltaTable
 
-import cdc.failpoints
 from cdc.config import Config, Lake, Source
-from cdc.failpoints import Failpoint
+from cdc.failpoints import VARIABLE, Failpoint
 from cdc.lake.commit.row_files import RowFiles
 from cdc.lake.files.store_of import store_of
 from cdc.lake.records.ledger import LedgerRow, TableEntry
@@ -114,7 +113,7 @@ def armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     folder = tmp_path / "armed"
     folder.mkdir()
-    monkeypatch.setattr(cdc.failpoints, "_DIRECTORY", str(folder))
+    monkeypatch.setenv(VARIABLE, str(folder))
     monkeypatch.setattr(os, "kill", kill)
     monkeypatch.setattr(kept_reading, "remove", remove)
     return folder

@@ -13,8 +13,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-import cdc.failpoints
-from cdc.failpoints import Failpoint
+from cdc.failpoints import VARIABLE, Failpoint
 from cdc.lake.records.ledger import TableEntry
 from tests.spark.recorded_pipeline import Pipeline, assert_equal_to_source, landed_topics
 
@@ -44,7 +43,7 @@ def armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     folder = tmp_path / "armed"
     folder.mkdir()
-    monkeypatch.setattr(cdc.failpoints, "_DIRECTORY", str(folder))
+    monkeypatch.setenv(VARIABLE, str(folder))
     monkeypatch.setattr(os, "kill", kill)
     return folder
 
