@@ -19,7 +19,7 @@ import yaml
 from deltalake import DeltaTable, QueryBuilder
 from psycopg import sql
 
-from tests.forked_command import run_command
+from tests.e2e.forked_command import run_command
 from tests.local_spark import QUICK
 from tests.servers.server import Server
 

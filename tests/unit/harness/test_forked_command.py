@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.forked_command import run_command
+from tests.e2e.forked_command import run_command
 
 COMMANDS = (
     ("--version",),
