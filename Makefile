@@ -11,6 +11,9 @@ WORKERS := -n 3 --dist loadscope --no-loadscope-reorder
 NEEDS_PYTHON := Python 3.11 or newer is needed: install one, or run make PYTHON=/path/to/python3.11
 NEEDS_JAVA := Java 17 or 21 is needed: install one (Debian: openjdk-17-jre-headless), or set JAVA_HOME
 
+# Where compiled modules are not kept, each command and each process of a test compiles anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
