@@ -200,6 +200,7 @@ class _Composer:
             first=first,
             schemas_of=self.inputs.registry.schemas,
             stages=self.inputs.stages,
+            few=self.pipeline.config.job.local_events,
         )
 
     def _rounds(

@@ -13,15 +13,24 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 
 
 @dataclass(frozen=True, slots=True)
+class FewRows:
+    """All rows of some topics that have few, in memory."""
+
+    topics: frozenset[str]
+    events: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
 class LogRows:
     """Some rows of the log; any thread may ask for either part.
 
     ``frame`` returns them as a DataFrame. ``events`` are the same rows, with the log's columns;
-    None where they are not in memory.
+    None where they are not in memory. Then ``few`` may have those of some topics.
     """
 
     frame: Callable[[], DataFrame]
     events: pa.Table | None = None
+    few: FewRows | None = None
 
     @classmethod
     def of(cls, rows: DataFrame) -> "LogRows":
@@ -30,10 +39,12 @@ class LogRows:
 
     def of_topic(self, topic: str) -> "LogRows":
         """Return the rows of one topic."""
-        found = None
-        if self.events is not None:
+        found = self.events
+        if found is None and self.few is not None and topic in self.few.topics:
+            found = self.few.events
+        if found is not None:
             # Not a filter by an expression: Arrow would start threads for some tens of rows.
-            found = self.events.filter(pc.equal(self.events["topic"], topic))
+            found = found.filter(pc.equal(found["topic"], topic))
         return LogRows(lambda: self.frame().where(F.col("topic") == topic), found)
 
     def between(self, after: int, upto: int) -> "LogRows":

@@ -1,9 +1,10 @@
 """Reads a few events back from the log without Spark, whose every job would delay what waits.
 
 A start reads the landings that the last job left behind, a round the events of a table that comes
-back from an operation.
+back from an operation, and those of tables with few events that have landed beside many of another.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -54,6 +55,18 @@ def events_of(path: str, topic: str, after: int, upto: int, *, most: int) -> pa.
         return None
     rows = rows_where(delta_table(path), inside(topic, after, upto), MOST_BYTES)
     return None if rows is None else rows.sort_by("offset")
+
+
+def rows_of_topics(path: str, first: int, last: int, topics: Collection[str]) -> pa.Table | None:
+    """Return the log's rows of some topics in the landings from one number to another.
+
+    By topic and offset, as they are in memory after landing. Returns None if they are too large to
+    be in memory.
+    """
+    listed = ", ".join(map(fusion_string, sorted(topics)))
+    condition = f"landing BETWEEN {first:d} AND {last:d} AND topic IN ({listed})"
+    rows = rows_where(delta_table(path), condition, MOST_BYTES)
+    return None if rows is None else rows.sort_by([("topic", "ascending"), ("offset", "ascending")])
 
 
 def inside(topic: str, after: int, upto: int) -> str:

@@ -33,6 +33,9 @@ INSERT INTO shop.orders
 INSERT INTO shop.lines SELECT i, j, 'line ' || i || j FROM generate_series(1, 100) i,
   generate_series(1, 3) j;
 INSERT INTO shop.visits SELECT 'v' || i % 10, i % 3 FROM generate_series(1, 200) i;
+CREATE TABLE shop.pictures (id int PRIMARY KEY, picture text);
+ALTER TABLE shop.pictures ALTER COLUMN picture SET STORAGE PLAIN;
+INSERT INTO shop.pictures SELECT i, repeat(md5(i::text), 60) FROM generate_series(1, 2500) i;
 """
 
 

@@ -1,5 +1,6 @@
 """Test reading a differing table again while everything else goes on."""
 
+import json
 import shutil
 
 import pyarrow as pa
@@ -20,6 +21,8 @@ UPDATE shop.orders SET id = 1000 WHERE id = 161;
 INSERT INTO shop.orders SELECT i, 'new', 0, NULL, '', '{}' FROM generate_series(2001, 2006) i;
 DELETE FROM shop.visits WHERE ctid IN (SELECT ctid FROM shop.visits LIMIT 15);
 INSERT INTO shop.visits VALUES ('v1', 1), ('v1', 1), ('new', NULL);
+DELETE FROM shop.pictures WHERE id <= 9;
+UPDATE shop.pictures SET picture = 'none' WHERE id = 10;
 """
 STOPPING = """
 ALTER TABLE shop.stock ADD COLUMN lot double precision DEFAULT random();
@@ -36,16 +39,19 @@ UPDATE shop.orders SET amount = amount + CASE id WHEN 201 THEN 1 ELSE -1 END WHE
 
 
 def test_rows_deleted_without_an_event_are_swept(shop: Installation) -> None:
-    with unseen(shop, "shop.orders", "shop.visits"):
+    tables = ("shop.orders", "shop.visits", "shop.pictures")
+    with unseen(shop, *tables):
         shop.execute(BLIND)
     assert not shop.any_facts("verify")["equal"]
 
-    done = last_line(shop, "resnapshot", "shop.orders", "shop.visits")
+    done = last_line(shop, "resnapshot", *tables)
 
-    orders, visits = (result(done, table) for table in ("shop.orders", "shop.visits"))
+    orders, visits, pictures = (result(done, table) for table in tables)
     assert (orders["swept"], orders["changed"], orders["added"]) == (101, 60, 7)
     assert visits["rows_read"] == 188
     assert visits["swept"] - visits["added"] == 12
+    assert (pictures["swept"], pictures["changed"], pictures["added"]) == (9, 1, 0)
+    assert read_by(shop) == {"shop.orders": "job", "shop.visits": "job", "shop.pictures": "Spark"}
     assert shop.facts("verify")["equal"]
 
 
@@ -142,6 +148,13 @@ def test_a_dry_run_lists_what_would_be_read_and_reads_nothing(shop: Installation
     assert facts["seconds"] is not None
     commands = [row["command"] for row in shop_operations(shop)]
     assert commands == ["snapshot", *["resnapshot"] * 5]
+
+
+def read_by(installation: Installation) -> dict[str, str]:
+    """Return who has read each table so far, by the job's log."""
+    lines = (installation.state_dir / "logs" / "job.log").read_text().splitlines()
+    said = [json.loads(line) for line in lines if '"resnapshot"' in line]
+    return {line["table"]: line["by"] for line in said}
 
 
 def shop_operations(installation: Installation) -> list[dict[str, object]]:

@@ -95,8 +95,10 @@ class Pipeline:
         budget: int = 1000,
         patience: float = 60,
         in_memory: bool = True,
+        few: int = 0,
     ) -> None:
         self.in_memory = in_memory
+        self.few = few
         self.spark = spark
         self.root = root
         self.log = str(root / "log")
@@ -158,6 +160,7 @@ class Pipeline:
             ),
             schemas_of=schemas,
             stages=self.stages,
+            few=self.few,
         )
         self.rounds = Rounds(
             finder,

@@ -1,6 +1,6 @@
 """Finds the next cut: the longest prefix of landed transactions that are complete."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -54,7 +54,9 @@ class CutFinder:
         first: FirstSnapshot,
         schemas_of: SchemaLookup,
         stages: StageTimes,
+        few: int,
     ) -> None:
+        """``few`` are the events of a table that this process applies; 0 if Spark applies all."""
         self._spark = spark.newSession()  # its own, since its plans are set for each slice
         self._log_path = log_path
         self._topics = topics
@@ -63,6 +65,7 @@ class CutFinder:
         self._first = first
         self._schemas_of = schemas_of
         self._stages = stages
+        self._few = few
         self._summaries = Summaries(schemas_of, markers=topics.markers, prefix=topics.prefix)
 
     @property
@@ -103,12 +106,21 @@ class CutFinder:
             with self._stages.timed(Stage.LOOK):
                 part = log_slice.merged(
                     self._summaries.of(whole, last.offsets, shared.get),
-                    cache(lambda: LogRows(shared.get, log_slice.in_memory(whole, last.offsets))),
+                    cache(lambda: self._rows(shared.get, whole, last.offsets)),
                     topics={topic for landing in taken for topic in landing.topics},
                     last=self._ends(taken, last),
                     marker_topic=self._topics.markers,
                 )
             yield self._first.held_back(part, self._tables.has)
+
+    def _rows(
+        self, frame: Callable[[], DataFrame], landings: Sequence[Landing], after: Mapping[str, int]
+    ) -> LogRows:
+        events = log_slice.in_memory(landings, after)
+        if events is not None or not self._few:
+            return LogRows(frame, events)
+        few = log_slice.few_rows(self._log_path, landings, after, self._few)
+        return LogRows(frame, few=few)
 
     def _frame(self, landings: Sequence[Landing], after: Mapping[str, int]) -> DataFrame:
         suit(self._spark, sum(landing.count for landing in landings))

@@ -1,10 +1,12 @@
 """A slice of the log: the events that a round looks at, and the transactions in them."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
+from itertools import accumulate
 from operator import or_
 
 import pyarrow as pa
@@ -18,7 +20,9 @@ from cdc.events.transactions import Marker
 from cdc.lake.table.store import read_pinned
 from cdc.lake.upkeep.held import held
 from cdc.land.landing import Landing
-from cdc.land.log_rows import LogRows
+from cdc.land.log_rows import FewRows, LogRows
+from cdc.land.read_back import rows_of_topics
+from cdc.land.small_batches import MOST_RECORDS
 
 _EVERYTHING = 2**63 - 1  # no offset is beyond it
 
@@ -96,6 +100,34 @@ def in_memory(landings: Sequence[Landing], after: Mapping[str, int]) -> pa.Table
     if not events or len(events) < len(landings):
         return None
     return pa.concat_tables([rows_beyond(rows, after) for rows in events])
+
+
+def few_rows(
+    path: str, landings: Sequence[Landing], after: Mapping[str, int], most: int
+) -> FewRows | None:
+    """Return the same rows of the topics with at most ``most`` events; None if there are none.
+
+    One table with many events is no reason to leave all others to Spark. The rows are read from
+    the log at ``path``, without Spark; None too if they are large.
+    """
+    topics = few_topics(landings, most) & after.keys()
+    if not topics:
+        return None
+    first, last = landings[0].number, landings[-1].number
+    found = rows_of_topics(path, first, last, topics)
+    return None if found is None else FewRows(topics, rows_beyond(found, after))
+
+
+def few_topics(landings: Iterable[Landing], most: int) -> frozenset[str]:
+    """Return the topics with at most ``most`` events in the landings: as many as fit in memory."""
+    counts = Counter[str]()
+    for landing in landings:
+        counts.update({topic: span.count for topic, span in landing.topics.items()})
+    few = sorted((n, topic) for topic, n in counts.items() if n <= most)
+    totals = accumulate(n for n, _ in few)
+    return frozenset(
+        topic for (_, topic), total in zip(few, totals, strict=True) if total <= MOST_RECORDS
+    )
 
 
 def rows_beyond(events: pa.Table, after: Mapping[str, int]) -> pa.Table:

@@ -97,7 +97,7 @@ def combine(
     """
     parts, sources, begin = list[pa.Table](), list[Source](), 0
     for file, deleted in chosen:
-        parts.append(_left(_read(store, file, metadata), deleted))
+        parts.append(_left(stored_rows(store, file, metadata), deleted))
         sources.append(Source(file=file, deleted=deleted, begin=begin))
         begin += parts[-1].num_rows
         if len(parts) > 1 and sum(part.nbytes for part in parts) > MEMORY_BYTES:
@@ -123,8 +123,12 @@ def _left(rows: pa.Table, deleted: BitMap64) -> pa.Table:
     return rows.filter(pa.array(kept))
 
 
-def _read(store: FileStore, file: LiveFile, metadata: Metadata) -> pa.Table:
-    """Return all rows of a file in its order, with the columns that the table has now."""
+def stored_rows(store: FileStore, file: LiveFile, metadata: Metadata) -> pa.Table:
+    """Return all rows of a file in its order, with the columns that the table has now.
+
+    They have the schema ``stored_schema(metadata)``; deleted ones are among them. Raises
+    CombineError for a file that is missing, not what the log says, or of other types.
+    """
     with opened(store, file) as parquet:
         found = parquet.read(use_threads=False)
     return _with_columns(found, stored_schema(metadata), file)

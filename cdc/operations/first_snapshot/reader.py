@@ -1,24 +1,25 @@
 """Reads ranges of tables by COPY, each reader in a session of its own, all in one snapshot."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Final
 
-import pyarrow as pa
 from psycopg import sql
 from psycopg.pq import TransactionStatus
 
 from cdc.client.moment import enter_snapshot
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.commit.row_files import RowFiles
-from cdc.operations.first_snapshot.copied_table import CopiedRange, CopiedTable, RefusedRow
+from cdc.operations.first_snapshot.copied_table import CopiedRange, CopiedTable
 from cdc.operations.first_snapshot.page_range import PageRange
 from cdc.operations.resnapshot.read import refuse_many
-from cdc.source.rows.copy import blocks, copy_list, names, own_rows, parsed, respelled
+from cdc.operations.resnapshot.refused_row import RefusedRow
+from cdc.source.rows.copied_texts import copied_texts
+from cdc.source.rows.copy import own_rows
 from cdc.source.server.connection import Connection, connect, translated
 from cdc.tables import TableId
 
@@ -113,7 +114,9 @@ class Readers:
             raise CdcError(ErrorKind.UNREACHABLE, "the session has failed before")
         rows, refused, copies = 0, list[RefusedRow](), table.copies()
         with RowFiles(table.files, table.metadata) as files:
-            for texts in _texts(connection, table, pages):
+            for texts in copied_texts(
+                connection, table.table, table.target.columns, pages.condition
+            ):
                 kept, others = table.converted(texts, copies)
                 files.add(kept)
                 rows += texts.num_rows
@@ -136,14 +139,3 @@ def reading(sessions: Sessions, count: int, read: Read) -> Iterator[Readers]:
         readers = stack.enter_context(closing(Readers(sessions, pool, read)))
         readers.open(count)
         yield readers
-
-
-def _texts(connection: Connection, table: CopiedTable, pages: PageRange) -> Iterable[pa.Table]:
-    columns = table.target.columns
-    query = sql.SQL("SELECT {} FROM {}").format(copy_list(columns), own_rows(table.table))
-    if pages.condition is not None:
-        query = sql.SQL("{} WHERE {}").format(query, pages.condition)
-    fields = names(len(columns))
-    with closing(blocks(connection, query, f"reading {table.table}")) as csv:
-        for block in csv:
-            yield respelled(parsed(block, fields, pa.string()), columns)

@@ -2,8 +2,8 @@
 
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.operations.desk.context import JobContext
-from cdc.operations.resnapshot.commit import settle
 from cdc.operations.resnapshot.read import newest_number
+from cdc.operations.resnapshot.result import settle
 from cdc.state.operation import Operation
 
 

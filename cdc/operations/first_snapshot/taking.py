@@ -23,7 +23,7 @@ from cdc.lake.create.linked_table import link_table
 from cdc.lake.table.positions import Position
 from cdc.operations.desk.context import JobContext
 from cdc.operations.first_snapshot.copied_table import CopiedRange
-from cdc.operations.first_snapshot.copies import can_be_numbered
+from cdc.operations.first_snapshot.numbered import can_be_numbered
 from cdc.operations.resnapshot.kept_reading import ReadingStore, Subject
 from cdc.operations.resnapshot.place import position_at
 from cdc.operations.resnapshot.read import refused_rows

@@ -5,12 +5,8 @@ note of the result, then the one commit of the table. An operation that is run a
 reading of its own, unless that commit was made.
 """
 
-import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -18,20 +14,20 @@ from cdc.apply.difference import row_difference
 from cdc.apply.difference.merge import merge_difference
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.table_content import TableContent
-from cdc.failpoints import Failpoint, reach
 from cdc.lake.layout import broken_path
-from cdc.lake.records.quarantine import EventState, RefusedEvent
+from cdc.lake.records.quarantine import RefusedEvent
+from cdc.lake.table import store
 from cdc.lake.table.positions import UNREAD, Position
 from cdc.lake.table.removal import remove
 from cdc.lake.table.swap import is_readable, swap
 from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.resnapshot.kept_reading import ReadingStore, Subject
-from cdc.operations.resnapshot.place import position_at
 from cdc.operations.resnapshot.read import Staged, count_by_kind, refused_events
+from cdc.operations.resnapshot.result import ReadingResult
 from cdc.operations.resnapshot.shadow import Shadow
 from cdc.operations.resnapshot.target import Target
-from cdc.state.operation import AnnouncedCommit, Operation, TableResult
+from cdc.state.operation import Operation, TableResult
 from cdc.tables import TableMode
 
 
@@ -56,6 +52,11 @@ class ReadingWriter:
         return self.subject.target
 
     @property
+    def result(self) -> ReadingResult:
+        """Return what the reading does beside its rows."""
+        return ReadingResult(self.context, self.subject, self.operation, self.reporter)
+
+    @property
     def store(self) -> ReadingStore:
         """Return where the reading is kept."""
         return ReadingStore(self.context, self.session, self.subject, self.operation.id)
@@ -68,7 +69,7 @@ class ReadingWriter:
         table that is gone or cannot be read is replaced.
         """
         settled, refused = self._refusals(staged)
-        position = self._position(refused)
+        position = self.result.position(refused)
         self.reporter.tell(phase="comparing")
         merges = self.target.same and self.target.schema.mode is not TableMode.APPEND
         if merges and is_readable(self.session, self.live.path):
@@ -79,42 +80,16 @@ class ReadingWriter:
     def by_shadow(self, staged: Staged) -> TableResult:
         """Replace the table by a shadow, which catches up while the table goes on."""
         settled, refused = self._refusals(staged)
-        position = self._position(refused)
+        position = self.result.position(refused)
         position = replace(position, rows_applied=position.rows_applied + staged.rows_read)
-        path = self.store.write_whole(staged, position)
+        path = self._keep_whole(staged, position)
         table = self.context.factory.opened(self.session, path, self._content(position))
         shadow = Shadow(self.context, self.session, self.live, table, self.reporter)
         shadow.catch_up()
         counts = shadow.differences()
-        with self._committing(staged, table.position, settled, counts) as result:
+        with self.result.committing(staged.rows_read, table.position, settled, counts) as result:
             self._swap(table.content)
         return result
-
-    @contextmanager
-    def _committing(
-        self,
-        staged: Staged,
-        position: Position,
-        settled: list[RefusedEvent],
-        counts: Mapping[str, Any],
-    ) -> Iterator[TableResult]:
-        """Note the result before the block, which makes the commit; settle the events after it."""
-        result = TableResult(
-            table=str(self.live.schema.table),
-            rows_read=staged.rows_read,
-            refused=position.refused,
-            cut_before=self.subject.at.cut.cut,
-            **counts,
-        )
-        settles = tuple(event.offset for event in settled)
-        self.reporter.refuse_ended()
-        reach(Failpoint.BEFORE_COMMIT_NOTE)
-        self.reporter.write_fields(
-            commit=AnnouncedCommit(reading=self.subject.number, result=result, settles=settles)
-        )
-        reach(Failpoint.AFTER_COMMIT_NOTE)
-        yield result
-        settle(self.context, self.operation, settled)
 
     def _merged(
         self, staged: Staged, position: Position, settled: list[RefusedEvent], *, whole: bool
@@ -122,19 +97,18 @@ class ReadingWriter:
         schema, path = self.target.schema, self.store.free_path("difference" if whole else "")
         held = self._held() if staged.part is None else staged.part
         difference = row_difference.unlike(staged.rows, held, schema, position.offset)
-        self.store.write_difference(difference, path)
+        self.store.write_difference(path, partial(_write, difference))
         counts = count_by_kind(self.session, path)
         more = staged.rows_read if whole else sum(counts.values())
         position = replace(position, rows_applied=position.rows_applied + more)
         if whole:
-            self.store.write_whole(staged, position)
+            self._keep_whole(staged, position)
         else:
             self.store.record(position, path, whole=False)
         rows = self.session.read.format("delta").load(path).drop(row_difference.KIND)
-        with self._committing(staged, position, settled, counts) as result:
-            reach(Failpoint.BEFORE_DIFFERENCE_MERGE)
-            merge_difference(self.session, self.live.path, schema, rows, position)
-            reach(Failpoint.AFTER_DIFFERENCE_MERGE)
+        with self.result.committing(staged.rows_read, position, settled, counts) as result:
+            with self.result.merging():
+                merge_difference(self.session, self.live.path, schema, rows, position)
             self.live.replace_content(self._content(position))
         if whole:
             remove(self.session, path)
@@ -146,25 +120,34 @@ class ReadingWriter:
         readable = is_readable(self.session, self.live.path)
         before = f"with {self._held().count():,} rows" if readable else "gone or not readable"
         position = replace(position, rows_applied=position.rows_applied + staged.rows_read)
-        self.store.write_whole(staged, position)
+        self._keep_whole(staged, position)
         note = {"note": f"replaced whole, {before} before"}
-        with self._committing(staged, position, settled, note) as result:
+        with self.result.committing(staged.rows_read, position, settled, note) as result:
             self._swap(self._content(position))
         return result
 
+    def _keep_whole(self, staged: Staged, position: Position) -> str:
+        schema = self.target.schema
+
+        def write(path: str) -> None:
+            store.create(self.session, path, schema, position, self.target.structure)
+            rows = row_difference.whole_rows(staged.rows, schema, position.offset)
+            store.append(path, rows, position)
+
+        return self.store.keep_whole(position, write)
+
     def _swap(self, content: TableContent) -> None:
-        reach(Failpoint.BEFORE_READING_SWAP)
-        swap(
-            self.session,
-            self.store.path(),
-            self.live.path,
-            schema=content.schema,
-            position=content.position,
-            structure=content.structure,
-            broken=broken_path(self.context.config, self.operation.id, self.live.schema.table),
-            going_on=self.reporter.refuse_ended,
-        )
-        reach(Failpoint.AFTER_READING_SWAP)
+        with self.result.swapping():
+            swap(
+                self.session,
+                self.store.path(),
+                self.live.path,
+                schema=content.schema,
+                position=content.position,
+                structure=content.structure,
+                broken=broken_path(self.context.config, self.operation.id, self.live.schema.table),
+                going_on=self.reporter.refuse_ended,
+            )
         self.live.replace_content(content)
 
     def _held(self) -> DataFrame:
@@ -174,41 +157,12 @@ class ReadingWriter:
         target = self.target
         return TableContent(schema=target.schema, structure=target.structure, position=position)
 
-    def _position(self, refused: int) -> Position:
-        notes = self.context.log.newest().notes(self.subject.at.cut.notes_offset)
-        return position_at(self.context, self.subject, notes, refused)
-
     def _refusals(self, staged: Staged) -> tuple[list[RefusedEvent], int]:
-        """Put rows that the lake cannot hold into quarantine.
-
-        Returns the open events that the reading settles, and how many are open afterwards.
-        """
-        table = str(self.live.schema.table)
-        topic = self.context.topic(self.live.schema.table)
-        events = self.context.quarantine.rows(table, only_open=True, with_values=False)
-        settled = [event for event in events if self._is_settled(event)]
-        refused = refused_events(staged, self.target, topic, self.subject.number)
-        self.context.quarantine.add(refused)
-        return settled, len(events) + len(refused) - len(settled)
-
-    def _is_settled(self, event: RefusedEvent) -> bool:
-        """Return whether the event's row was read again now, at a later place.
-
-        A reading with a predicate settles no event, since it may leave the row out.
-        """
-        options, entry = self.operation.options, self.subject.at.cut.entry(event.table)
-        if options.get("where") or entry is None or event.offset > entry.offset:
-            return False
-        chosen = json.loads(options.get("offsets", "null"))
-        return not chosen or event.offset in chosen
+        """Refuse the rows that the lake cannot hold; see ``ReadingResult.refuse``."""
+        topic = self.result.topic
+        return self.result.refuse(refused_events(staged, self.target, topic, self.subject.number))
 
 
-def settle(context: JobContext, operation: Operation, events: list[RefusedEvent]) -> None:
-    """Settle the events: the operation has read their rows again."""
-    context.quarantine.settle(
-        events,
-        state=EventState.RETRIED,
-        by=operation.asked_by,
-        note=f"read again by operation {operation.id}",
-        at=datetime.now(UTC),
-    )
+def _write(difference: DataFrame, path: str) -> None:
+    writer = difference.write.format("delta").option("delta.columnMapping.mode", "name")
+    writer.mode("errorifexists").save(path)

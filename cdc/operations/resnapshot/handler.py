@@ -7,23 +7,25 @@ table goes on meanwhile; the rows that were read catch up beside it and replace 
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
+import structlog
+
+from cdc.apply.local.not_local import NotLocalError
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.capture.exclude_unreadable import take_back
-from cdc.client.moment import Moment, moment
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.layout import aside_path
 from cdc.lake.table.removal import remove
-from cdc.operations.desk.context import CUT_SECONDS, JobContext
+from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.reporter import Reporter
-from cdc.operations.resnapshot.commit import ReadingWriter, settle
-from cdc.operations.resnapshot.kept_reading import Subject
+from cdc.operations.resnapshot.once import Once
 from cdc.operations.resnapshot.read import Stage, Staged
-from cdc.operations.resnapshot.target import target_of
+from cdc.operations.resnapshot.result import settle
+from cdc.operations.resnapshot.small_reading import is_small
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.predicate.postgres_check import predicate
@@ -33,7 +35,7 @@ from cdc.state.operation import SHADOW, Operation, TableResult
 from cdc.tables import TableId
 
 _ATTEMPTS: Final = 3
-_ROWS: Final = "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = %s"
+logger = structlog.get_logger(__name__)
 
 
 class Resnapshot:
@@ -93,24 +95,25 @@ class Resnapshot:
         # Otherwise no event of the table would arrive after the reading.
         take_back(self._context.pipeline, source)
         shadow = operation.options.get("mode") == SHADOW
+        if not shadow and _is_whole(operation.options) and self._is_small(source):
+            logger.info("resnapshot", table=str(table), by="job")
+            try:
+                with self._context.flagged(table) as live:
+                    return Once(self._context, operation, reporter, source, live).here()
+            except NotLocalError as error:
+                logger.info("left to Spark", table=str(table), reason=str(error))
+        logger.info("resnapshot", table=str(table), by="Spark")
         with self._context.flagged(table, at_once=not shadow) as live:
             remove(self._context.spark, folder)
-            with self._moment(source, reporter, frozen=not shadow) as at:
-                target = target_of(self._context.config, live, at.structures[source.oid])
-                stage = Stage(
-                    spark=self._context.spark,
-                    moment=at,
-                    target=target,
-                    table=table,
-                    folder=folder,
-                    reporter=reporter,
-                )
-                staged = _read(stage, live, operation.options, source)
-            number = self._context.readings.next_number()
-            subject = Subject(live=live, target=target, at=at, number=number)
-            session = self._context.spark.newSession()
-            writer = ReadingWriter(self._context, session, subject, operation, reporter)
-            return writer.by_shadow(staged) if shadow else writer.in_place(staged)
+            read = partial(_read, live=live, options=operation.options, source=source)
+            return Once(self._context, operation, reporter, source, live).by_spark(folder, read)
+
+    def _is_small(self, source: SourceTable) -> bool:
+        """Return whether this process reads the table and commits to it, and not Spark."""
+        if not self._context.config.job.local_events:
+            return False
+        with connect(self._context.pipeline.endpoints.source_url) as connection:
+            return is_small(connection, source.oid, self._context.live(source.table).path)
 
     def _source(self, table: TableId) -> SourceTable:
         """Return the source's table; raise SOURCE_NOT_READY where the lake cannot keep it now."""
@@ -127,31 +130,6 @@ class Resnapshot:
                 remedy=unfit.remedy if unfit else "wal2lake check",
             )
         return source
-
-    @contextmanager
-    def _moment(self, source: SourceTable, reporter: Reporter, *, frozen: bool) -> Iterator[Moment]:
-        freezer, topic = self._context.freezer, self._context.topic(source.table)
-        requests: list[str] = []
-
-        def on_request(request: str) -> None:
-            requests.append(request)
-            if frozen:
-                freezer.freeze_at(request, [topic])
-
-        try:
-            with moment(
-                self._context.pipeline,
-                timeout=CUT_SECONDS,
-                tables={source.oid: source.table},
-                tell=lambda _: reporter.safe_point(),
-                on_request=on_request,
-                on_look=lambda _: reporter.safe_point(),
-            ) as at:
-                reporter.tell(phase="reading", rows_expected=_expected(at, source))
-                yield at
-        finally:
-            for request in requests:
-                freezer.forget(request)
 
 
 def _read(
@@ -180,8 +158,3 @@ def _keys(options: Mapping[str, str]) -> Sequence[Sequence[str]]:
 
 def _is_whole(options: Mapping[str, str]) -> bool:
     return not options.get("where") and not options.get("keys")
-
-
-def _expected(at: Moment, source: SourceTable) -> int | None:
-    row = at.connection.execute(_ROWS, (source.oid,)).fetchone()
-    return int(row[0]) if row and row[0] else None

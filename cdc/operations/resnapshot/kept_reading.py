@@ -1,21 +1,19 @@
 """Keeps a reading of a table beside the log, where a rebuild from the log finds it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from cdc.apply.difference import row_difference
 from cdc.apply.table.applied_table import AppliedTable
 from cdc.client.moment import Moment
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.layout import reading_path
 from cdc.lake.records.readings import Reading
-from cdc.lake.table import store
 from cdc.lake.table.positions import Position, open_table
 from cdc.lake.table.removal import remove
 from cdc.operations.desk.context import JobContext
-from cdc.operations.resnapshot.read import Staged
 from cdc.operations.resnapshot.target import Target
 
 
@@ -38,22 +36,19 @@ class ReadingStore:
     subject: Subject
     operation: str  # id of the operation that reads
 
-    def write_whole(self, staged: Staged, position: Position) -> str:
-        """Write the reading as a table of its own, add it to the index, and return its path."""
-        target, path = self.subject.target, self.free_path()
+    def keep_whole(self, position: Position, write: Callable[[str], None]) -> str:
+        """Have the reading written as a table of its own, add it to the index; return its path."""
+        path = self.free_path()
         reach(Failpoint.BEFORE_READING_WRITE)
-        store.create(self.session, path, target.schema, position, target.structure)
-        rows = row_difference.whole_rows(staged.rows, target.schema, position.offset)
-        store.append(path, rows, position)
+        write(path)
         reach(Failpoint.AFTER_READING_WRITE)
         self.record(position, path, whole=True)
         return path
 
-    def write_difference(self, rows: DataFrame, path: str) -> None:
-        """Write the rows of a difference; they are no reading before ``record``."""
+    def write_difference(self, path: str, write: Callable[[str], None]) -> None:
+        """Have the rows of a difference written; they are no reading before ``record``."""
         reach(Failpoint.BEFORE_DIFFERENCE_WRITE)
-        writer = rows.write.format("delta").option("delta.columnMapping.mode", "name")
-        writer.mode("errorifexists").save(path)
+        write(path)
         reach(Failpoint.AFTER_DIFFERENCE_WRITE)
 
     def record(self, position: Position, path: str, *, whole: bool) -> None:

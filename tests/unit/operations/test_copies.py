@@ -3,8 +3,8 @@
 import pytest
 
 from cdc.events.schema import Column, TableSchema
-from cdc.operations.first_snapshot import copies, page_range
-from cdc.operations.first_snapshot.copies import can_be_numbered
+from cdc.operations.first_snapshot import numbered, page_range
+from cdc.operations.first_snapshot.numbered import can_be_numbered
 from cdc.tables import TableId, TableMode
 
 
@@ -25,8 +25,8 @@ def test_digests_of_floats_are_left_to_spark(kind: str) -> None:
 
 
 def test_a_large_table_is_left_to_spark() -> None:
-    assert can_be_numbered(schema(), copies._MOST_PAGES)
-    assert not can_be_numbered(schema(), copies._MOST_PAGES + 1)
+    assert can_be_numbered(schema(), numbered.MOST_PAGES)
+    assert not can_be_numbered(schema(), numbered.MOST_PAGES + 1)
 
 
 def test_several_readers_do_not_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,31 +6,14 @@ changes the other.
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Final
 
 import pyarrow as pa
 
 from cdc.apply.local.arrow import plain_values
-from cdc.apply.local.not_local import why_not_local
 from cdc.events.schema import TableSchema
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.lake.table.row_hash import row_digest
-from cdc.operations.first_snapshot.page_range import page_ranges
 from cdc.tables import TableMode
-
-_MOST_PAGES: Final = 1_024
-"""Of a table whose digests one reader keeps in memory: 8 MB, at most some 250,000 rows."""
-
-
-def can_be_numbered(schema: TableSchema, pages: int) -> bool:
-    """Return whether copies need no numbers, or one reader can give them; otherwise Spark does.
-
-    ``pages`` is the table's size in the source.
-    """
-    if schema.mode is not TableMode.MULTISET:
-        return True
-    one_reader = pages <= _MOST_PAGES and len(page_ranges(pages)) == 1
-    return one_reader and why_not_local(schema) is None
 
 
 @dataclass(frozen=True, slots=True)
