@@ -5,10 +5,13 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
+import pyarrow as pa
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from cdc.lake.session import LOCAL, SETTINGS, end, for_own_jvm
 from cdc.stack.artifacts import class_archive
@@ -61,3 +64,14 @@ def _built(scratch: Path, jars: Sequence[Path], java_options: Iterable[str]) -> 
     for name, value in {**settings, **QUICK}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def frame_of(spark: SparkSession, rows: Sequence[Sequence[Any]], columns: str) -> DataFrame:
+    """Return rows as a DataFrame; ``columns`` are listed as in ``CREATE TABLE``.
+
+    Rows in a list would be brought to Spark by a Python process of their own, at every use.
+    """
+    schema = to_arrow_schema(cast("StructType", StructType.fromDDL(columns)))
+    values = zip(*rows, strict=True) if rows else ((),) * len(schema)
+    arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
+    return spark.createDataFrame(pa.table(arrays, schema=schema), columns)

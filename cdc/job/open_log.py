@@ -8,15 +8,11 @@ from cdc.capture.recorded_origin import recorded_origin, recorded_topics
 from cdc.failpoints import Failpoint, reach
 from cdc.kafka.same_topic import refuse_broken
 from cdc.kafka.topic_watch import existing_topics
-from cdc.lake.commit.appender import MEASURED
-from cdc.lake.commit.protocol import TakeMergeError
-from cdc.lake.create.first_entry import create_plain_table
-from cdc.lake.create.table import described
 from cdc.lake.layout import epochs_path, log_path
 from cdc.lake.records import epochs
 from cdc.lake.table import positions
 from cdc.lake.table.positions import LandedPosition
-from cdc.land.log_table import LOG_COLUMNS, create_log
+from cdc.land.log_table import create_log
 from cdc.source.server.origin import Origin, refuse_other
 from cdc.state.pipeline import Pipeline
 
@@ -51,15 +47,6 @@ def open_log(
     )
     if landed is None:
         reach(Failpoint.BEFORE_LOG_CREATE)
-        _create(spark, path, position)
+        create_log(spark, path, position)
         reach(Failpoint.AFTER_LOG_CREATE)
     return position
-
-
-def _create(spark: SparkSession, path: str, position: LandedPosition) -> None:
-    """Create the empty log; Spark's first write would cost some seconds of the start."""
-    fields = described(LOG_COLUMNS)
-    try:
-        create_plain_table(path, fields, {MEASURED: "4"}, position.metadata())
-    except TakeMergeError:
-        create_log(spark, path, position)

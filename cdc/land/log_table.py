@@ -5,6 +5,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
+from cdc.lake.commit.appender import MEASURED
+from cdc.lake.commit.protocol import TakeMergeError
+from cdc.lake.create.first_entry import create_plain_table
+from cdc.lake.create.table import described
 from cdc.lake.table.positions import LandedPosition
 from cdc.land.landing import Landing, TopicSpan
 
@@ -17,7 +21,20 @@ LOG_COLUMNS: Final = (
 
 
 def create_log(spark: SparkSession, path: str, position: LandedPosition) -> None:
-    """Create the empty log, with a position in its first commit."""
+    """Create the empty log, with a position in its first commit.
+
+    Spark's first write would cost some seconds of the job's start, so it is asked only for what
+    this process cannot create.
+    """
+    fields = described(LOG_COLUMNS)
+    try:
+        create_plain_table(path, fields, {MEASURED: "4"}, position.metadata())
+    except TakeMergeError:
+        create_log_by_spark(spark, path, position)
+
+
+def create_log_by_spark(spark: SparkSession, path: str, position: LandedPosition) -> None:
+    """Create the same log by Spark."""
     empty = spark.createDataFrame([], LOG_COLUMNS)
     writer = empty.write.format("delta").option("userMetadata", position.metadata())
     # Collect statistics for file skipping on the first four columns only, not on raw bytes.

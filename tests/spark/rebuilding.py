@@ -25,6 +25,7 @@ from cdc.operations.replay.material import FirstSchema, Material
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, table_topic, unchanged_by
 from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source, act, envelope
+from tests.local_spark import frame_of
 
 PLACEHOLDER = "no-value-of-the-source"
 NO_KEY_ID = 131
@@ -53,7 +54,7 @@ class Log:
             (i // self.per_landing + 1, *message.row()) for i, message in enumerate(self.messages)
         ]
         rows = [row for row in landed if row[0] > after_landing]
-        frame = self.spark.createDataFrame(rows, f"landing bigint, {LOG_COLUMNS}")
+        frame = frame_of(self.spark, rows, f"landing bigint, {LOG_COLUMNS}")
         return frame.selectExpr("*", "0 AS partition", "current_timestamp() AS timestamp")
 
     def landing_at(self, offset: int) -> int:

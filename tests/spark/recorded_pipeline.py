@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import DataFrame, SparkSession
 
 from cdc.apply.epoch_log import EpochLog
@@ -31,11 +33,10 @@ from cdc.apply.table.apply_context import ApplyContext
 from cdc.apply.table.table_factory import TableFactory
 from cdc.config import Job
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
-from cdc.events.values.sql_text import spark_name
+from cdc.lake.create.table import create
 from cdc.lake.records.epochs import Epoch
 from cdc.lake.records.ledger import Ledger
 from cdc.lake.records.quarantine import Quarantine
-from cdc.lake.table import store
 from cdc.lake.table.positions import LandedPosition, Position, landed_position, position
 from cdc.land.inbox import Inbox
 from cdc.land.log_table import create_log
@@ -46,6 +47,7 @@ from cdc.observe.recent_freshness import RecentFreshness
 from cdc.observe.stage_times import StageTimes
 from cdc.state.request_reader import RequestReader
 from cdc.tables import STRUCTURE, TableId, TableMode
+from tests.local_spark import frame_of
 
 RECORDED: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "data" / "events" / "tables.json").read_text()
@@ -198,7 +200,7 @@ class Pipeline:
         """Open the table as the job does at its start; create it if there is none."""
         path, session = str(self.root / schema.table.name), self.spark.newSession()
         if position(path) is None:
-            store.create(session, path, schema, Position(epoch=1, offset=-1))
+            create(session, path, schema, Position(epoch=1, offset=-1))
         found = position(path)
         assert found is not None
         placeholder = RECORDED["placeholder"]
@@ -236,10 +238,10 @@ class Pipeline:
         return [table for table in self.tables.by_topic.values() if not table.following]
 
     def rows(self, schema: TableSchema) -> list[dict[str, str | None]]:
-        """Return the texts of the lake's rows, in the compared columns."""
-        frame = self.spark.read.format("delta").load(str(self.root / schema.table.name))
-        texts = [f"{_text(column)} AS {column.name}" for column in compared(schema)]
-        return [row.asDict() for row in frame.selectExpr(*texts).collect()]
+        """Return the lake's rows as Postgres's texts, in the compared columns, by delta-rs."""
+        names = ", ".join(f'"{column.name}"' for column in compared(schema))
+        rows = read_rows(str(self.root / schema.table.name), f"SELECT {names} FROM t")
+        return [{name: _text(value) for name, value in row.items()} for row in rows]
 
 
 def events(spark: SparkSession, records: list[dict[str, Any]]) -> DataFrame:
@@ -256,11 +258,11 @@ def events(spark: SparkSession, records: list[dict[str, Any]]) -> DataFrame:
         )
         for record in records
     ]
-    return spark.createDataFrame(rows, EVENT_COLUMNS)
+    return frame_of(spark, rows, EVENT_COLUMNS)
 
 
 def compared(schema: TableSchema) -> list[Column]:
-    """Return the columns whose text in Spark can be compared with Postgres's."""
+    """Return the columns whose values can be compared with Postgres's texts."""
     other_text = ("bigh",)  # hstore, as JSON
     return [
         column
@@ -269,11 +271,18 @@ def compared(schema: TableSchema) -> list[Column]:
     ]
 
 
-def _text(column: Column) -> str:
-    name = spark_name(column.name)
-    if column.type == "binary":
-        return f"concat('\\\\x', lower(hex({name})))"
-    return f"CAST({name} AS string)"
+def read_rows(path: str, query: str) -> list[dict[str, Any]]:
+    """Return the rows of a query over ``t``, the Delta table at ``path``, by delta-rs."""
+    answer = QueryBuilder().register("t", DeltaTable(path)).execute(query).read_all()
+    rows: list[dict[str, Any]] = pa.table(answer).to_pylist()
+    return rows
+
+
+def _text(value: Any) -> str | None:  # noqa: ANN401 - an integer, a text or bytes
+    if value is None:
+        return None
+    assert isinstance(value, int | str | bytes)
+    return f"\\x{value.hex()}" if isinstance(value, bytes) else str(value)
 
 
 def _bytes(text: str | None) -> bytes | None:

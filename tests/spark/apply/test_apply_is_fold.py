@@ -18,12 +18,14 @@ from cdc.events.envelope import change_event
 from cdc.events.fold import fold, fold_multiset
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
 from cdc.events.values.sql_text import spark_name
+from cdc.lake.create.table import create
 from cdc.lake.table import row_hash, store
 from cdc.lake.table.merge_plan import KEEP, OFFSET, REASON, ROW_HASH, UNRESOLVED, merge_plan
 from cdc.lake.table.positions import Position
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, table_topic, unchanged_by
 from tests.events.source import SCHEMA_ID, TABLE, Source, act, envelope, legal_ends
+from tests.local_spark import frame_of
 
 pytestmark = pytest.mark.spark
 
@@ -50,10 +52,10 @@ class Table:
         schemas: Mapping[int, str] = SCHEMAS,
     ) -> None:
         self.spark, self.path, self.schema, self.schemas = spark, str(path), schema, schemas
-        store.create(spark, self.path, schema, Position(epoch=1, offset=-1))
+        create(spark, self.path, schema, Position(epoch=1, offset=-1))
 
     def decode(self, messages: Sequence[Message], schemas: Mapping[int, str]) -> DataFrame:
-        rows = self.spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
+        rows = frame_of(self.spark, [m.row() for m in messages], LOG_COLUMNS)
         return decode_table(rows, schemas, self.schema, placeholder=PLACEHOLDER)
 
     def rows(self) -> DataFrame:
@@ -334,7 +336,7 @@ def test_different_rows_have_different_hashes(spark: SparkSession) -> None:
         (None, None, None, None, b""),
         (None, None, None, None, b"\x00"),
     ]
-    frame = spark.createDataFrame(rows, columns)
+    frame = frame_of(spark, rows, columns)
 
     hashes = [row[0] for row in frame.selectExpr(row_hash.row_hash(schema)).collect()]
 

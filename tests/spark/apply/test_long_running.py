@@ -11,6 +11,7 @@ from cdc.apply.changes.decode import decode_table
 from cdc.events.schema import table_schema_from_avro
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, recording, table_topic
+from tests.local_spark import frame_of
 
 pytestmark = pytest.mark.spark
 
@@ -47,7 +48,7 @@ def test_no_batch_leaves_its_schemas_behind(spark: SparkSession) -> None:
 
     def batches(number: int) -> None:
         for _ in range(number):
-            frame = spark.createDataFrame(rows, LOG_COLUMNS).repartition(TASKS)
+            frame = frame_of(spark, rows, LOG_COLUMNS).repartition(TASKS)
             decoded = decode_table(frame, written, schema, placeholder=recorded.placeholder)
             decoded.write.format("noop").mode("overwrite").save()
 

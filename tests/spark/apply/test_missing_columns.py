@@ -25,6 +25,7 @@ from tests.events.lacking import CASES, SCHEMA, SCHEMAS, Case, structured
 from tests.events.local_lake import log_table
 from tests.events.recorded import LOG_COLUMNS
 from tests.events.source import TOPIC, Source
+from tests.local_spark import frame_of
 from tests.spark.apply.test_apply_is_fold import PLACEHOLDER
 
 pytestmark = pytest.mark.spark
@@ -47,7 +48,7 @@ def applied(
     spark: SparkSession, table: AppliedTable, source: Source, notes: tuple[BoundNote, ...] = ()
 ) -> int:
     """Apply the source's events; return the number of rows in the lake afterwards."""
-    rows = spark.createDataFrame([m.row() for m in source.messages()], LOG_COLUMNS)
+    rows = frame_of(spark, [m.row() for m in source.messages()], LOG_COLUMNS)
     last = source.messages()[-1].offset
     table.apply(
         Stretch(rows=LogRows.of(rows), topic=TOPIC, upto=last, schemas=SCHEMAS, notes=notes)
@@ -87,7 +88,7 @@ def test_a_change_after_the_note_that_drops_the_column_is_accepted(
 def test_the_same_changes_stop_the_table_whether_they_are_in_memory_or_not(
     spark: SparkSession, case: Case
 ) -> None:
-    frame = spark.createDataFrame([message.row() for message in case.messages], LOG_COLUMNS)
+    frame = frame_of(spark, [message.row() for message in case.messages], LOG_COLUMNS)
 
     def unused() -> DataFrame:
         raise AssertionError("Spark is not asked")

@@ -27,6 +27,7 @@ from cdc.lake.table.merge_plan import DELETED, OFFSET, OP, REASON
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, PREFIX, Message, recording, table_topic
 from tests.events.source import envelope
+from tests.local_spark import frame_of
 
 pytestmark = pytest.mark.spark
 
@@ -64,7 +65,7 @@ def decoded(
     schema: TableSchema = SCHEMA,
     schemas: Mapping[int, str] = RECORDED.schemas,
 ) -> DataFrame:
-    rows = spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
+    rows = frame_of(spark, [m.row() for m in messages], LOG_COLUMNS)
     keys = {KEY_WRITER: RECORDED.schemas[KEY_WRITER]}
     return decode_table(rows, schemas, schema, placeholder="no-value", key_schemas=keys)
 
@@ -208,7 +209,7 @@ def test_events_of_an_older_and_a_newer_schema_fit_one_table(spark: SparkSession
         Column("gone", "string"),
     )
     schema = TableSchema(table=TableId("public", "full_identity"), columns=columns, key=("id",))
-    rows = spark.createDataFrame([m.row() for m in RECORDED.of(topic)], LOG_COLUMNS)
+    rows = frame_of(spark, [m.row() for m in RECORDED.of(topic)], LOG_COLUMNS)
 
     found = decode_table(rows, schemas, schema, placeholder=RECORDED.placeholder)
 
@@ -269,7 +270,7 @@ def test_corrupt_messages_neither_stop_the_batch_nor_pass_as_others(
     assert len(accepted) < len(messages) / 2
     for offset, op in accepted.items():
         assert plausible(messages[offset].value or b"") == op
-    places = spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
+    places = frame_of(spark, [m.row() for m in messages], LOG_COLUMNS)
     assert decode_envelope(places, RECORDED.schemas).where("op IS NOT NULL").count() >= len(
         accepted
     )
@@ -298,7 +299,7 @@ def test_a_truncated_marker_is_no_marker(spark: SparkSession) -> None:
         Message(topic=good.topic, offset=at, key=None, value=value)
         for at, value in enumerate([good.value, *corrupted(good.value, random)])
     ]
-    rows = spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
+    rows = frame_of(spark, [m.row() for m in messages], LOG_COLUMNS)
 
     found = decode_markers(rows, {MARKERS: RECORDED.schemas[MARKERS]})
 

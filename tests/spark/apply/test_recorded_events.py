@@ -19,6 +19,7 @@ from cdc.events.values.lake_types import lake_type
 from cdc.lake.table.merge_plan import DELETED, KEEP, OFFSET, REASON
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, PREFIX, Message, Recording, recording, table_topic
+from tests.local_spark import frame_of
 
 pytestmark = pytest.mark.spark
 
@@ -34,7 +35,7 @@ TRANSACTIONS = f"{PREFIX}.transaction"
 
 
 def frame(spark: SparkSession, messages: Iterable[Message]) -> DataFrame:
-    return spark.createDataFrame([message.row() for message in messages], LOG_COLUMNS)
+    return frame_of(spark, [message.row() for message in messages], LOG_COLUMNS)
 
 
 def schema_of(recorded: Recording, table: str, key: tuple[str, ...]) -> TableSchema:

@@ -19,6 +19,7 @@ from cdc.apply.table.batch import Batch
 from cdc.config import Job
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.schema import TableSchema, table_schema_from_avro
+from cdc.lake.create.table import create
 from cdc.lake.records.quarantine import EventState, Quarantine, RefusedEvent
 from cdc.lake.table import positions, store
 from cdc.lake.table.merge_plan import REASON, UNRESOLVED
@@ -27,6 +28,7 @@ from cdc.operations.resnapshot.read import Staged, refused_events
 from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, table_topic
 from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source
+from tests.local_spark import frame_of
 
 pytestmark = pytest.mark.spark
 
@@ -42,7 +44,7 @@ class Table:
     def __init__(self, spark: SparkSession, root: Path, schema: TableSchema = TOASTY) -> None:
         self.spark, self.path, self.schema = spark, str(root / "t"), schema
         self.quarantine = Quarantine(str(root / "quarantine"))
-        store.create(spark, self.path, schema, BEGIN)
+        create(spark, self.path, schema, BEGIN)
 
     def apply(self, messages: Sequence[Message], policy: Job | None = None) -> Position:
         at = positions.position(self.path)
@@ -60,7 +62,7 @@ class Table:
         return ApplyContext(quarantine=self.quarantine, placeholder=PLACEHOLDER, policy=policy)
 
     def log(self, messages: Sequence[Message]) -> DataFrame:
-        rows = self.spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
+        rows = frame_of(self.spark, [m.row() for m in messages], LOG_COLUMNS)
         return rows.withColumn("partition", F.lit(0))
 
     def rows(self) -> dict[int, dict[str, Any]]:

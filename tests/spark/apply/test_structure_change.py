@@ -15,6 +15,7 @@ from cdc.events.schema import TableSchema
 from cdc.events.structure.steps import Note, Step
 from cdc.events.structure.structure import Structure
 from cdc.lake.alter import evolve
+from cdc.lake.create.table import create
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
 from cdc.lake.table.positions import Position, position
@@ -46,7 +47,7 @@ def create_table(spark: SparkSession, path: str, begins: Structure, mode: TableM
     key = ("id",) if mode is TableMode.KEYED else ()
     columns = tuple(one.column for one in begins.followed)
     schema = TableSchema(table=begins.table, columns=columns, key=key, mode=mode)
-    store.create(spark, path, schema, Position(epoch=1, offset=3), begins)
+    create(spark, path, schema, Position(epoch=1, offset=3), begins)
     rows = "(1, 'a1', 'b1', 1), (2, 'a2', NULL, NULL)"
     frame = spark.sql(f"SELECT * FROM VALUES {rows} AS t(id, a, b, c)").selectExpr("*", "3L AS x")
     frame = frame.withColumnRenamed("x", OFFSET)

@@ -25,8 +25,8 @@ from cdc.events.schema import (
     text_column,
 )
 from cdc.events.values.sql_text import spark_name
+from cdc.lake.create.table import create
 from cdc.lake.records.quarantine import Quarantine
-from cdc.lake.table import store
 from cdc.lake.table.merge_plan import DELETED, KEEP, OFFSET, OP, REASON, stored_columns
 from cdc.lake.table.positions import Position
 from cdc.tables import TableId, TableMode
@@ -35,6 +35,7 @@ from tests.events.damaged import MARK, keyed_messages, keyless_messages
 from tests.events.local_lake import LocalLake, log_table
 from tests.events.recorded import LOG_COLUMNS, Message, recording, table_topic
 from tests.events.source import SCHEMA_ID
+from tests.local_spark import frame_of
 
 pytestmark = pytest.mark.spark
 
@@ -72,7 +73,7 @@ class Given:
 
 def by_spark(spark: SparkSession, given: Given) -> pa.Table:
     """Return the changes; nothing but the reason of refused ones, as values may be no text."""
-    rows = spark.createDataFrame([m.row() for m in given.messages], LOG_COLUMNS)
+    rows = frame_of(spark, [m.row() for m in given.messages], LOG_COLUMNS)
     decoded = decode_table(
         rows,
         given.schemas,
@@ -212,14 +213,14 @@ def test_batches_of_damaged_events(spark: SparkSession, tmp_path: Path, mode: Ta
     quarantine = Quarantine(str(tmp_path / "q"))
     context = ApplyContext(quarantine=quarantine, placeholder=MARK, policy=policy)
     at = Position(epoch=1, offset=-1)
-    store.create(spark, path, schema, at)
+    create(spark, path, schema, at)
     lake = LocalLake(schema=schema, decoder=TableDecoder(schemas, schema, placeholder=MARK))
     lake.policy = policy
     places = sorted({0, *random.choices(range(len(messages)), k=5), len(messages)})
 
     for first, end in pairwise(places):
         part = messages[first:end]
-        rows = spark.createDataFrame([(*m.row(), 0) for m in part], f"{LOG_COLUMNS}, partition int")
+        rows = frame_of(spark, [(*m.row(), 0) for m in part], f"{LOG_COLUMNS}, partition int")
         batch = Batch(session=spark, path=path, schema=schema, position=at, context=context)
         at = batch.commit(rows, part[-1].offset, schemas)
         lake.apply(part)

@@ -31,6 +31,7 @@ from cdc.state.pace import DRIVER
 from cdc.tables import TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording
 from tests.events.source import LARGE, SCHEMA_ID, Source, act, legal_ends
+from tests.local_spark import frame_of
 from tests.spark.apply.test_apply_is_fold import PLACEHOLDER, TOASTY
 from tests.spark.lake.test_names import by_delta_rs
 from tests.unit.apply.local.test_local_is_fold import NO_KEY_SCHEMAS, no_key, without_key
@@ -98,7 +99,7 @@ class Driven:
 def stretch(
     spark: SparkSession, messages: Sequence[Message], schemas: Mapping[int, str]
 ) -> Stretch:
-    frame = spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
+    frame = frame_of(spark, [m.row() for m in messages], LOG_COLUMNS)
     rows = LogRows(lambda: frame, events_of(messages))
     return Stretch(rows=rows, topic=messages[-1].topic, upto=messages[-1].offset, schemas=schemas)
 

@@ -18,13 +18,14 @@ from cdc.events.schema import Column, TableSchema, table_schema_from_avro
 from cdc.events.values.sql_text import spark_name
 from cdc.lake.alter import evolve
 from cdc.lake.commit.committer import Committer
+from cdc.lake.create.table import create
 from cdc.lake.records.quarantine import Quarantine
-from cdc.lake.table import store
 from cdc.lake.table.positions import METADATA_CONF, Position
 from cdc.tables import TableMode
 from tests.events import two_ways
 from tests.events.damaged import MARK
 from tests.events.recorded import LOG_COLUMNS
+from tests.local_spark import frame_of
 
 pytestmark = pytest.mark.spark
 
@@ -59,7 +60,7 @@ def test_rows_of_every_type_are_read_as_spark_reads_them(
     context = ApplyContext(
         quarantine=Quarantine(str(tmp_path / "q")), placeholder=MARK, policy=policy
     )
-    store.create(spark, path, schema, at)
+    create(spark, path, schema, at)
     rows = list(two_ways.one_by_one(two_ways.EVERY_TYPE, MARK))
     rows += two_ways.at_random(two_ways.EVERY_TYPE, MARK, Random(28), 300)
     messages = two_ways.messages(two_ways.EVERY_TYPE, iter(rows), "c")
@@ -72,9 +73,7 @@ def test_rows_of_every_type_are_read_as_spark_reads_them(
 
     half = len(messages) // 2
     for part in (messages[:half], messages[half:]):
-        frame = spark.createDataFrame(
-            [(*m.row(), 0) for m in part], f"{LOG_COLUMNS}, partition int"
-        )
+        frame = frame_of(spark, [(*m.row(), 0) for m in part], f"{LOG_COLUMNS}, partition int")
         batch = Batch(session=spark, path=path, schema=schema, position=at, context=context)
         at = batch.commit(frame, part[-1].offset, WRITER)
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 7 = 3")

@@ -18,6 +18,7 @@ from cdc.lake.table.merge_plan import merge_plan
 from cdc.lake.table.positions import METADATA_CONF, Position
 from cdc.tables import TableId, TableMode
 from tests.duckdb_reader import duckdb_with_delta
+from tests.local_spark import frame_of
 
 SCHEMA: Final = TableSchema(
     table=TableId("public", "t"),
@@ -104,8 +105,10 @@ class Table:
         gone = [row(number, self.offset) | {"_cdc_deleted": True} for number in deletes]
         listed = [r | {"_cdc_deleted": False} for r in new.values()] + gone
         types = ", ".join(f"`{c.name}` {c.type}" for c in SCHEMA.columns)
-        frame = self.spark.createDataFrame(
-            [tuple(r.values()) for r in listed], f"{types}, _cdc_offset bigint, d boolean"
+        frame = frame_of(
+            self.spark,
+            [tuple(r.values()) for r in listed],
+            f"{types}, _cdc_offset bigint, d boolean",
         ).withColumnRenamed("d", "_cdc_deleted")
         place = Position(epoch=1, offset=self.offset)
         store.merge(self.spark, self.path, frame, merge_plan(SCHEMA, keep=False), place)

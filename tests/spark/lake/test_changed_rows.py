@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from cdc.lake.changed.changed_rows import count_changed
 from cdc.lake.commit.snapshot import entry_actions
+from cdc.lake.create.table import create
 from cdc.lake.files.store_of import store_of
-from cdc.lake.table import store
 from cdc.lake.table.positions import Position
 from tests.spark.lake.committed import SCHEMA, Table
 from tests.unit.lake.changed.two_versions import check_all, differ
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 def table(spark: SparkSession, tmp_path: Path) -> Table:
     """Make a table of two versions with rows, the second with a vector of Spark's."""
     spark.conf.set("spark.sql.session.timeZone", "UTC")
-    store.create(spark, str(tmp_path / "t"), SCHEMA, Position(epoch=1, offset=0))
+    create(spark, str(tmp_path / "t"), SCHEMA, Position(epoch=1, offset=0))
     table = Table(spark, str(tmp_path / "t"))
     table.merge(range(60))
     table.merge([3, 60], deletes=[0, 59])

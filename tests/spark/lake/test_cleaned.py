@@ -10,6 +10,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
+from cdc.lake.create.table import create
 from cdc.lake.table import store
 from cdc.lake.table.entry_file import entry_name
 from cdc.lake.table.positions import Position, position
@@ -77,7 +78,7 @@ class Aging:
 def aging(spark: SparkSession, tmp_path: Path) -> Aging:
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     path = str(tmp_path / "t")
-    store.create(spark, path, SCHEMA, Position(epoch=1, offset=0))
+    create(spark, path, SCHEMA, Position(epoch=1, offset=0))
     kept = {FILES_KEPT: "interval 3600 seconds", LOG_KEPT: "interval 3600 seconds"}
     store.set_properties(spark, path, kept)
     grown = Aging(spark, path)

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from cdc.lake.commit.alter import alter_without_spark
 from cdc.lake.commit.alteration import SetProperties
-from cdc.lake.table import store
+from cdc.lake.create.table import create
 from cdc.lake.table.entry_file import entry_name
 from cdc.lake.table.positions import Position, position
 from cdc.lake.upkeep.kept_versions import FILES_KEPT
@@ -32,7 +32,7 @@ UNCHECKED: Final = "spark.databricks.delta.retentionDurationCheck.enabled"
 def base(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Rows]:
     """Make a table of two files of Spark's, one of them with a vector of Spark's."""
     path = tmp_path_factory.mktemp("base") / "t"
-    store.create(spark, str(path), SCHEMA, Position(epoch=1, offset=0))
+    create(spark, str(path), SCHEMA, Position(epoch=1, offset=0))
     table = Table(spark, str(path))
     table.merge(range(60))
     table.merge([3, 60], deletes=[0, 59])

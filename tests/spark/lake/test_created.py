@@ -10,12 +10,10 @@ from pyspark.sql import SparkSession
 
 from cdc.errors import CdcError
 from cdc.events.schema import Column, TableSchema
-from cdc.lake.commit.appender import MEASURED
-from cdc.lake.create.first_entry import create_plain_table
-from cdc.lake.create.table import create, described
+from cdc.lake.create.table import create
 from cdc.lake.table import store
 from cdc.lake.table.positions import LandedPosition, Position, landed_position, position
-from cdc.land.log_table import LOG_COLUMNS, create_log
+from cdc.land.log_table import create_log, create_log_by_spark
 from cdc.tables import TableId, TableMode
 
 pytestmark = pytest.mark.spark
@@ -83,9 +81,8 @@ def test_a_table_that_is_there_is_not_created_again(spark: SparkSession, tmp_pat
 def test_a_plain_table_says_what_sparks_log_does(spark: SparkSession, tmp_path: Path) -> None:
     ours, theirs = str(tmp_path / "ours"), str(tmp_path / "theirs")
     at = LandedPosition(epoch=1, landing=0, offsets={}, topic_ids={})
-    create_log(spark, theirs, at)
-    fields = described(LOG_COLUMNS)
-    create_plain_table(ours, fields, {MEASURED: "4"}, at.metadata())
+    create_log_by_spark(spark, theirs, at)
+    create_log(spark, ours, at)
     mine, sparks = actions(ours), actions(theirs)
     assert mine["protocol"] == sparks["protocol"]
     schemas = [json.loads(a["metaData"]["schemaString"]) for a in (mine, sparks)]

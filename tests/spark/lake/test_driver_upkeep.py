@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from cdc.config import Job
-from cdc.lake.table import store
+from cdc.lake.create.table import create
 from cdc.lake.table.positions import Position, position
 from cdc.lake.upkeep.driver_files import TOGETHER
 from cdc.lake.upkeep.driver_upkeep import DriverUpkeep
@@ -50,7 +50,7 @@ class Kept:
 def kept(spark: SparkSession, tmp_path: Path) -> Iterator[Kept]:
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     path = str(tmp_path / "t")
-    store.create(spark, path, SCHEMA, Position(epoch=1, offset=0))
+    create(spark, path, SCHEMA, Position(epoch=1, offset=0))
     with ThreadPoolExecutor(1) as executor:
         yield Kept(Table(spark, path), executor)
 

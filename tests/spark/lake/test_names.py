@@ -43,6 +43,7 @@ from cdc.land.log_rows import LogRows
 from cdc.tables import TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, unchanged_by
 from tests.events.source import SCHEMA_ID, TABLE, Source, act
+from tests.local_spark import frame_of
 from tests.spark.apply.test_apply_is_fold import PLACEHOLDER, Table
 from tests.unit.events.test_names import KEPT
 
@@ -179,7 +180,7 @@ def test_a_name_means_the_same_in_every_thread(spark: SparkSession, tmp_path: Pa
     odd = Odd(1, 24, 60)
     assert "${env:HOME}" in odd.schema.names
     messages = odd.messages()
-    rows = spark.createDataFrame([m.row() for m in messages], LOG_COLUMNS)
+    rows = frame_of(spark, [m.row() for m in messages], LOG_COLUMNS)
     table = applied(spark, tmp_path, odd.schema)
     middle = next(n for n in range(30, 60) if _ends(odd, n))
     ends = [messages[number - 1].offset for number in (middle, len(messages))]

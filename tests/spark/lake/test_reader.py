@@ -14,6 +14,7 @@ from cdc.lake.table.positions import open_table
 from cdc.lake.upkeep.transaction_log import AGE_LIMIT
 from cdc.tables import TableId
 from tests.aged import age
+from tests.local_spark import frame_of
 
 pytestmark = pytest.mark.spark
 
@@ -44,7 +45,7 @@ def publish(lake: str, cut: int, states: dict[TableId, str]) -> None:
 
 
 def put(spark: SparkSession, lake: str, table: TableId, *ids: int) -> None:
-    rows = spark.createDataFrame([(i,) for i in ids], "id int")
+    rows = frame_of(spark, [(i,) for i in ids], "id int")
     rows.write.format("delta").mode("append").save(table_under(lake, table))
 
 

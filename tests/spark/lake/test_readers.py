@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from cdc.events.schema import Column, TableSchema
 from cdc.events.structure.steps import AddColumn, DropColumn, RenameColumn, WidenColumn
 from cdc.lake.alter import evolve
+from cdc.lake.create.table import create
 from cdc.lake.table import store
 from cdc.lake.table.positions import Position
 from cdc.tables import TableId, TableMode
@@ -54,7 +55,7 @@ SELECT cast(id AS int) AS id, concat('n', id) AS name, DATE'1582-10-04' AS day,
 @pytest.fixture
 def path(spark: SparkSession, tmp_path: Path) -> str:
     path = str(tmp_path / "t")
-    store.create(spark, path, SCHEMA, Position(epoch=1, offset=0))
+    create(spark, path, SCHEMA, Position(epoch=1, offset=0))
     store.append(path, spark.sql(ROWS), Position(epoch=1, offset=1))
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 3 = 0")
     spark.sql(f"UPDATE delta.`{path}` SET name = 'changed' WHERE id = 1")

@@ -16,6 +16,7 @@ from cdc.lake.table.merge_plan import stored_columns
 from cdc.lake.table.positions import KEY_PROPERTY, Position
 from cdc.lake.upkeep.maintenance import expire
 from cdc.tables import TableId, TableMode
+from tests.local_spark import frame_of
 from tests.unit.events.test_sql_text import ODD, texts
 
 pytestmark = pytest.mark.spark
@@ -78,7 +79,7 @@ def test_expiry_removes_events_of_the_topic_alone(
 ) -> None:
     path = str(tmp_path / "log")
     rows = [(name, landing) for name in (topic, "w.other") for landing in (1, 2)]
-    frame = spark.createDataFrame(rows, "topic string, landing bigint")
+    frame = frame_of(spark, rows, "topic string, landing bigint")
     frame.write.format("delta").save(path)
 
     expire(spark, path, AT.metadata(), {topic: (1, 0)})

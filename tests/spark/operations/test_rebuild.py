@@ -15,6 +15,7 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.events import avro
 from cdc.events.envelope import Op
 from cdc.events.structure.steps import Note
+from cdc.lake.create.table import create
 from cdc.lake.records.readings import Reading
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import DELETED, OFFSET
@@ -25,6 +26,7 @@ from cdc.tables import TableId
 from tests.events.recorded import Message
 from tests.events.source import LARGE, SCHEMA_ID, TABLE, TOPIC, Source
 from tests.events.structures import column, structure
+from tests.local_spark import frame_of
 from tests.spark.rebuilding import (
     NO_KEY,
     PLACEHOLDER,
@@ -91,10 +93,10 @@ def row(number: int, value: int) -> dict[str, Any]:
 
 def kept(session: SparkSession, path: str, rows: list[dict[str, Any]], at: Position) -> None:
     """Write a whole reading of the source."""
-    store.create(session, path, TOASTY, at)
+    create(session, path, TOASTY, at)
     types = ", ".join(f"{c.name} {c.type}" for c in TOASTY.columns)
     values = [tuple(one[name] for name in TOASTY.names) for one in rows]
-    frame = session.createDataFrame(values, types)
+    frame = frame_of(session, values, types)
     store.append(path, frame.selectExpr("*", f"{at.offset}L AS {OFFSET}"), at)
 
 
@@ -104,7 +106,7 @@ def changed(
     """Write a difference: rows, and whether each is deleted."""
     types = ", ".join(f"{c.name} {c.type}" for c in TOASTY.columns)
     values = [(*(one[name] for name in TOASTY.names), offset, gone) for one, gone in rows]
-    frame = session.createDataFrame(values, f"{types}, {OFFSET} bigint, {DELETED} boolean")
+    frame = frame_of(session, values, f"{types}, {OFFSET} bigint, {DELETED} boolean")
     frame.write.format("delta").save(path)
 
 

@@ -26,6 +26,7 @@ from cdc.operations.replay.material import FirstSchema, Hooks, Material, ReplayE
 from cdc.operations.replay.topic_copy import TopicCopy
 from cdc.waiting import until
 from tests.events.source import LARGE, SCHEMA_ID, TABLE, TOPIC, Source
+from tests.local_spark import frame_of
 from tests.spark.rebuilding import PLACEHOLDER, SCHEMAS, TOASTY, by_id, changes, expected, factory
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration, pytest.mark.deep]
@@ -298,7 +299,7 @@ def test_the_second_event_of_a_changed_key_is_not_paired_with_another_change(
         (8, None, None, None, [(NEW_KEY, b"{}")]),
         (7 + apart, second, key, KEY_ID, [(OLD_KEY, b"{}")]),
     ]
-    frame = spark.createDataFrame(rows, f"offset bigint, value binary, key binary, {_MORE}")
+    frame = frame_of(spark, rows, f"offset bigint, value binary, key binary, {_MORE}")
     facts = TopicFacts(
         topic=TOPIC,
         first=0,

@@ -18,9 +18,10 @@ from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.records.readings import Reading, Readings
 from cdc.lake.table.positions import UNREAD, Position, position
-from cdc.operations.first_snapshot.copied_table import CopiedRange, RefusedRow
+from cdc.operations.first_snapshot.copied_table import CopiedRange
 from cdc.operations.first_snapshot.taking import Taking, committer_of
 from cdc.operations.resnapshot import kept_reading
+from cdc.operations.resnapshot.refused_row import RefusedRow
 from cdc.tables import TableId, TableMode, TableState
 from tests.unit.lake.commit.small_table import ids, make, rows
 
