@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 def test_tables_are_made_again_from_the_log(
     spark: SparkSession, tmp_path: Path, *, in_memory: bool
 ) -> None:
-    pipeline, records = Pipeline(spark, tmp_path, in_memory=in_memory), landed_topics()
+    pipeline, records = Pipeline(spark, tmp_path), landed_topics()
     for part in (records[: len(records) // 2], records[len(records) // 2 :]):
         pipeline.land(part)
         pipeline.settle()
@@ -24,6 +24,7 @@ def test_tables_are_made_again_from_the_log(
         shutil.rmtree(table.path)
 
     pipeline.rounds.close()
+    pipeline.in_memory = in_memory
     pipeline.start()
 
     assert_equal_to_source(pipeline)
