@@ -1,10 +1,12 @@
-"""Bugs of the first snapshot by COPY: of its moment, its ranges, and the end of what is read."""
+"""Bugs of readings: of the first snapshot by COPY, of small tables, and of few rows of the log."""
 
 from typing import Final
 
 from tests.mutants.mutant import Mutant
 
 _RANGES: Final = ("tests/source/tables/test_copied_ranges.py",)
+_DIFFERENCE: Final = "tests/spark/operations/test_small_difference.py"
+_COMMIT: Final = "tests/spark/operations/test_small_commit.py"
 SNAPSHOTS: Final = (
     Mutant(
         name="copied: a range ends one page early",
@@ -39,10 +41,9 @@ SNAPSHOTS: Final = (
     Mutant(
         name="copied: a row that is refused takes a number",
         file="cdc/operations/first_snapshot/copied_table.py",
-        old="        kept = made.rows.filter(pc.is_null(made.reasons))\n"
-        "        return self._stored(copies.numbered(kept)),",
-        new="        kept = copies.numbered(made.rows).filter(pc.is_null(made.reasons))\n"
-        "        return self._stored(kept),",
+        old="        kept, refused = parted(made, self.target.schema.key)\n",
+        new="        kept, refused = parted(made, self.target.schema.key)\n"
+        "        copies.numbered(made.rows)\n",
         tests=_RANGES,
     ),
     Mutant(
@@ -74,5 +75,47 @@ SNAPSHOTS: Final = (
         old="        self._keep(files, position)\n        self.committer.append(files, position)\n",
         new="        self.committer.append(files, position)\n        self._keep(files, position)\n",
         tests=("tests/unit/operations/test_taking.py",),
+    ),
+    Mutant(
+        name="small reading: 0.0 and -0.0 are taken for the same",
+        file="cdc/operations/resnapshot/small_difference.py",
+        old="    return list(map(repr, values)) if",
+        new="    return values if",
+        tests=(_DIFFERENCE,),
+    ),
+    Mutant(
+        name="small reading: a changed row is added beside the old one",
+        file="cdc/operations/resnapshot/small_commit.py",
+        old="held.places(found.replaced + found.swept)",
+        new="held.places(found.swept)",
+        tests=(_COMMIT,),
+    ),
+    Mutant(
+        name="small reading: of rows with the same key the last one counts",
+        file="cdc/operations/resnapshot/small_difference.py",
+        old="if one is None or found.setdefault(one, number) != number:",
+        new="found[one or ()] = number\n        if False:",
+        tests=(_COMMIT,),
+    ),
+    Mutant(
+        name="small reading: rows are where they would be without deleted ones",
+        file="cdc/operations/resnapshot/held_rows.py",
+        old="        places.append(left)\n",
+        new="        places.append(np.arange(len(left), dtype=np.int64))\n",
+        tests=(_COMMIT,),
+    ),
+    Mutant(
+        name="rounds: a topic with many events is taken for one with few",
+        file="cdc/apply/rounds/log_slice.py",
+        old="few = sorted((n, topic) for topic, n in counts.items() if n <= most)",
+        new="few = sorted((n, topic) for topic, n in counts.items())",
+        tests=("tests/unit/land/test_few_rows.py",),
+    ),
+    Mutant(
+        name="rounds: few rows come with those that are applied already",
+        file="cdc/apply/rounds/log_slice.py",
+        old="FewRows(topics, rows_beyond(found, after))",
+        new="FewRows(topics, found)",
+        tests=("tests/unit/land/test_few_rows.py",),
     ),
 )

@@ -153,7 +153,7 @@ def test_a_dry_run_lists_what_would_be_read_and_reads_nothing(shop: Installation
 def read_by(installation: Installation) -> dict[str, str]:
     """Return who has read each table so far, by the job's log."""
     lines = (installation.state_dir / "logs" / "job.log").read_text().splitlines()
-    said = [json.loads(line) for line in lines if '"resnapshot"' in line]
+    said = [json.loads(line) for line in lines if '"event": "resnapshot"' in line]
     return {line["table"]: line["by"] for line in said}
 
 

@@ -27,7 +27,8 @@ def walked(shop: Installation, canary: str) -> None:
     shop.execute(f"UPDATE {TABLE} SET name = '{canary} second' WHERE id = 900")
     shop.execute(unseen(TABLE, f"INSERT INTO {TABLE} VALUES (901, '{canary} read')"))
     shop.run("sync")
-    read = result(last_line(shop, "resnapshot", TABLE), TABLE)
+    # By Spark, whose statistics in the table's log have the values.
+    read = result(last_line(shop, "resnapshot", TABLE, "--where", "id > 800"), TABLE)
     assert read["added"] == 1, read
     shop.execute(f"DELETE FROM {TABLE} WHERE id >= 900")
     shop.run("sync")

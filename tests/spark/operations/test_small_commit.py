@@ -18,6 +18,7 @@ from cdc.config import Config, Lake, Source
 from cdc.events.schema import Column, TableSchema
 from cdc.failpoints import VARIABLE, Failpoint
 from cdc.lake.commit.committer import Committer
+from cdc.lake.commit.data_file import arrow_schema
 from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.records.readings import Readings
@@ -28,7 +29,7 @@ from cdc.operations.resnapshot.small_commit import SmallWriter
 from cdc.operations.resnapshot.small_reading import SmallReading
 from cdc.state.operation import TableResult
 from cdc.tables import TableId, TableMode, TableState
-from tests.unit.lake.commit.small_table import add, make, seen
+from tests.unit.lake.commit.small_table import add, at, make, seen
 
 TABLE: Final = TableId("a", "t")
 BEFORE: Final = range(10)
@@ -58,7 +59,10 @@ class Job:
 
     def __init__(self, folder: Path, spark: SparkSession) -> None:
         self.spark, self.path, self.stopped = spark, folder / "a" / "t", False
-        add(make(self.path), list(BEFORE))
+        committer = make(self.path)
+        file = add(committer, [-1, *BEFORE])
+        table = committer.open()
+        committer.commit(arrow_schema(table.metadata).empty_table(), {file: [0]}, at(1))
         config = Config(source=Source(tables=["a.*"]), lake=Lake(path=str(folder)))
         self.context: Any = SimpleNamespace(
             config=config,
@@ -92,8 +96,8 @@ class Job:
         )  # fmt: skip
         target = SimpleNamespace(structure=None, schema=schema(text), same=not text)
         number = self.context.readings.next_number()
-        at = SimpleNamespace(cut=cut, lsn=offset)
-        return SimpleNamespace(live=live, target=target, at=at, number=number)
+        moment = SimpleNamespace(cut=cut, lsn=offset)
+        return SimpleNamespace(live=live, target=target, at=moment, number=number)
 
 
 def schema(*texts: str) -> TableSchema:
