@@ -101,8 +101,9 @@ def test_no_event_is_decoded_twice_to_find_cuts(
     spark: SparkSession, tmp_path: Path, in_memory: bool, landed: int
 ) -> None:
     """Also where a landing has the events of several rounds."""
-    pipeline = Pipeline(spark, tmp_path, budget=landed // 3, in_memory=in_memory)
     records = landed_topics()
+    some = {"budget": landed // 3, "few": len(records)}
+    pipeline = Pipeline(spark, tmp_path, in_memory=in_memory, **some)
     for begin in range(0, len(records), landed):
         pipeline.land(records[begin : begin + landed])
         pipeline.settle()
