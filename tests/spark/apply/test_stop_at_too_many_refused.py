@@ -29,6 +29,7 @@ from cdc.tables import TableId, TableMode
 from tests.events.recorded import LOG_COLUMNS, Message, recording, table_topic
 from tests.events.source import SCHEMA_ID, TABLE, TOPIC, Source
 from tests.local_spark import frame_of
+from tests.spark.recorded_pipeline import read_rows
 
 pytestmark = pytest.mark.spark
 
@@ -66,16 +67,11 @@ class Table:
         return rows.withColumn("partition", F.lit(0))
 
     def rows(self) -> dict[int, dict[str, Any]]:
-        rows = self.spark.read.format("delta").load(self.path).select(*self.schema.names)
-        plain = [{k: _plain(v) for k, v in row.asDict().items()} for row in rows.collect()]
-        return {row["id"]: row for row in plain}
+        names = ", ".join(f'"{name}"' for name in self.schema.names)
+        return {row["id"]: row for row in read_rows(self.path, f"SELECT {names} FROM t")}
 
     def recorded(self) -> dict[int, str]:
         return {event.offset: event.reason for event in self.quarantine.rows(str(TABLE))}
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401
-    return bytes(value) if isinstance(value, bytearray) else value
 
 
 def inserts(count: int) -> Source:
