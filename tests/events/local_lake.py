@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from cdc.apply.local.arrow import plain_values
 from cdc.apply.local.batch import LocalBatch, Outcome
 from cdc.apply.local.change import Key
 from cdc.apply.local.decode import TableDecoder
@@ -15,6 +14,7 @@ from cdc.apply.local.identity import key_of
 from cdc.config import Job
 from cdc.events.schema import TableSchema
 from cdc.lake.table.merge_plan import COPY, ROW_HASH, stored_columns
+from cdc.lake.table.plain_values import plain_values
 from cdc.lake.table.positions import Position
 from cdc.tables import TableMode
 from tests.events.recorded import Message

@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 _RANGES: Final = ("tests/source/tables/test_copied_ranges.py",)
 _DIFFERENCE: Final = "tests/spark/operations/test_small_difference.py"
+_REWRITTEN: Final = "tests/spark/lake/test_rewritten.py"
 _COMMIT: Final = "tests/spark/operations/test_small_commit.py"
 SNAPSHOTS: Final = (
     Mutant(
@@ -117,5 +118,20 @@ SNAPSHOTS: Final = (
         old="FewRows(topics, rows_beyond(found, after))",
         new="FewRows(topics, found)",
         tests=("tests/unit/land/test_few_rows.py",),
+    ),
+    Mutant(
+        name="rewritten: deleted rows are there again",
+        file="cdc/lake/alter/rewrite.py",
+        old="rows_left(stored_rows(files, file, metadata), deleted.of(file))",
+        new="stored_rows(files, file, metadata)",
+        tests=(_REWRITTEN,),
+    ),
+    Mutant(
+        name="rewritten: an instant of another zone is taken for one in UTC",
+        file="cdc/lake/alter/rewriting.py",
+        old='    if not text.endswith("+00"):\n        raise ValueError("an instant")\n'
+        "    return _moment(text)",
+        new="    return _moment(text[:19])",
+        tests=(_REWRITTEN,),
     ),
 )

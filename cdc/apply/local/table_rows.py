@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cdc.apply.local.arrow import arrow_type, plain_values
+from cdc.apply.local.arrow import arrow_type
 from cdc.apply.local.change import Key
 from cdc.apply.local.identity import NAN
 from cdc.apply.local.not_local import NotLocalError
@@ -16,6 +16,7 @@ from cdc.apply.local.places import VersionPlaces
 from cdc.apply.local.stored_rows import MOST_BYTES, StoredColumn, row_file
 from cdc.lake.files.store_of import store_of
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
+from cdc.lake.table.plain_values import plain_values
 
 
 class TableRows:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from cdc.apply.local.arrow import plain_values, table_of
+from cdc.apply.local.arrow import table_of
 from cdc.apply.local.change import Key
 from cdc.apply.local.identity import key_of
 from cdc.derive.engine.calculator import Calculator
@@ -32,6 +32,7 @@ from cdc.derive.log.event import Row
 from cdc.events.schema import TableSchema
 from cdc.events.values.sql_text import fusion_name, fusion_string, postgres_name
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
+from cdc.lake.table.plain_values import plain_values
 
 VERSIONS: Final = "wal2lake_versions"
 """The versions that were stored when the step began and may change, and those that it makes."""

@@ -9,7 +9,6 @@ import pyarrow as pa
 import structlog
 from deltalake import DeltaTable
 
-from cdc.apply.local.arrow import plain_values
 from cdc.derive.definition.late_condition import OPTION, condition
 from cdc.derive.engine.calculator import Calculator, calculator
 from cdc.derive.engine.inputs import columns as columns_of
@@ -19,6 +18,7 @@ from cdc.derive.late.late_rows import CUT, EFFECT, OFFSET, Admitted, Effect, Pla
 from cdc.derive.late.notes import ADMITTED, open_notes, place_columns
 from cdc.derive.late.rule import END, START, LateRule
 from cdc.errors import CdcError, ErrorKind
+from cdc.lake.table.plain_values import plain_values
 from cdc.state.admissions import Admission
 
 _NOTES: Final = '"wal2lake_notes"'

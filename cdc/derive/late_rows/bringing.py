@@ -14,7 +14,6 @@ from typing import Final
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from cdc.apply.local.arrow import plain_values
 from cdc.derive.engine.inputs import row_count
 from cdc.derive.engine.inputs import rows as rows_of
 from cdc.derive.late.facts import LateState, state_of
@@ -33,6 +32,7 @@ from cdc.derive.step.ready import Step
 from cdc.errors import CdcError, ErrorKind
 from cdc.failpoints import Failpoint, reach
 from cdc.lake.files.delta import delta_table
+from cdc.lake.table.plain_values import plain_values
 from cdc.lake.table.positions import open_table
 from cdc.state.admissions import Admission
 

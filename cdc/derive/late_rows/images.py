@@ -6,7 +6,6 @@ from typing import Final
 
 import pyarrow as pa
 
-from cdc.apply.local.arrow import plain_values
 from cdc.apply.local.change import Key
 from cdc.apply.local.identity import key_of
 from cdc.derive.engine.input import Input
@@ -14,6 +13,7 @@ from cdc.derive.engine.inputs import rows
 from cdc.derive.log.event import Row
 from cdc.events.schema import TableSchema
 from cdc.events.values.sql_text import fusion_name, fusion_string
+from cdc.lake.table.plain_values import plain_values
 
 _MOST_LITERALS: Final = 1000
 """Of keys in a condition; of more the whole table is read."""

@@ -18,14 +18,14 @@ from cdc.lake.table import store
 from cdc.lake.table.positions import METADATA_CONF
 from cdc.waiting import again_on_conflict
 
-_ATTEMPTS: Final = 5
+ATTEMPTS: Final = 5
 """Maintenance may commit in between; what it did does not matter to an alteration."""
 
 
 def alter(session: AnySession, path: str, change: Alteration, metadata: str) -> None:
     """Alter the table at ``path`` in one commit that has ``metadata``, the position."""
     try:
-        again_on_conflict(_ATTEMPTS)(alter_without_spark, path, change, metadata)
+        again_on_conflict(ATTEMPTS)(alter_without_spark, path, change, metadata)
     except TakeMergeError:
         spark = OwnSession.of(session).get()
         spark.conf.set(METADATA_CONF, metadata)

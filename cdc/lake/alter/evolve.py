@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import structlog
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
 
 from cdc.errors import CdcError, ErrorKind
@@ -23,15 +25,22 @@ from cdc.events.structure.steps import (
 )
 from cdc.events.values.sql_text import spark_name, spark_string
 from cdc.failpoints import Failpoint, reach
-from cdc.lake.alter.alter import adding, alter
+from cdc.lake.alter.alter import ATTEMPTS, adding, alter
+from cdc.lake.alter.rewrite import rewrite_without_spark
+from cdc.lake.alter.rewriting import Cast, Filled, Rehashed, Rewriting
 from cdc.lake.commit.alteration import AllowFeature, Alteration, SetProperties
+from cdc.lake.commit.data_file import arrow_type
+from cdc.lake.commit.protocol import TakeMergeError
+from cdc.lake.create.table import described
 from cdc.lake.own_session import AnySession, OwnSession
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
 from cdc.lake.table.positions import KEY_PROPERTY, METADATA_CONF, position
 from cdc.lake.table.row_hash import row_hash
 from cdc.tables import TableMode
+from cdc.waiting import again_on_conflict
 
+logger = structlog.get_logger(__name__)
 CommitAction = Callable[[str], object]
 """One commit; it receives the position, as text for the commit."""
 _LITERALS: Final[dict[str, Callable[[str], str]]] = {
@@ -46,9 +55,9 @@ def take_step(
 ) -> TableSchema:
     """Apply a step to the table at ``path`` and return the table's schema after it.
 
-    Spark is asked where rows are rewritten, and for tables that only it may alter. ``schema`` is
-    the one before the step; ``metadata`` is the position of the last commit. Raises TABLE_STOPPED
-    for a step that a Delta table cannot follow.
+    Spark is asked where the rows of a large table are rewritten, and for tables that only it may
+    alter. ``schema`` is the one before the step; ``metadata`` is the position of the last commit.
+    Raises TABLE_STOPPED for a step that a Delta table cannot follow.
     """
     table = _Table(OwnSession.of(session), path)
     match step:
@@ -100,20 +109,34 @@ class _Table:
         """Set the column in every row, to Postgres's text of a value."""
         literal = spark_literal(value, column.type)
 
-        def fill(metadata: str) -> None:
-            spark = self.session.get()
+        def fill(spark: SparkSession, metadata: str) -> None:
             spark.conf.set(METADATA_CONF, metadata)
             store.set_everywhere(spark, self.path, {column.name: literal})
 
-        return fill
+        return self.rewritten(Filled(column, value), fill)
 
     def cast(self, column: Column) -> CommitAction:
         """Rewrite all rows, because a Parquet file fixes the type of its columns."""
+        (field,) = described(store.listed(column))
 
-        def rewrite(metadata: str) -> None:
-            rows = self.session.get().read.format("delta").load(self.path)
+        def rewrite(spark: SparkSession, metadata: str) -> None:
+            rows = spark.read.format("delta").load(self.path)
             values = F.col(spark_name(column.name)).cast(column.type)
             store.rewrite(rows.withColumn(column.name, values), self.path, metadata)
+
+        return self.rewritten(Cast(column, arrow_type(field["type"])), rewrite)
+
+    def rewritten(
+        self, change: Rewriting, by_spark: Callable[[SparkSession, str], None]
+    ) -> CommitAction:
+        """Rewrite all rows: those of a small table here, any others by Spark."""
+
+        def rewrite(metadata: str) -> None:
+            try:
+                again_on_conflict(ATTEMPTS)(rewrite_without_spark, self.path, change, metadata)
+            except TakeMergeError as why:
+                logger.info("left to spark", path=self.path, reason=why.reason)
+                by_spark(self.session.get(), metadata)
 
         return rewrite
 
@@ -136,13 +159,17 @@ def rehash_rows(session: AnySession, path: str, schema: TableSchema, metadata: s
     """
     if schema.mode is not TableMode.MULTISET:
         return
-    names = [spark_name(name) for name in schema.names]
-    numbered = f"row_number() OVER (PARTITION BY {ROW_HASH} ORDER BY {OFFSET})"
-    rows = OwnSession.of(session).get().read.format("delta").load(path)
-    hashed = rows.selectExpr(*names, OFFSET, f"{row_hash(schema)} AS {ROW_HASH}")
-    copies = hashed.selectExpr("*", f"CAST({numbered} AS bigint) AS {COPY}")
+
+    def rehash(spark: SparkSession, metadata: str) -> None:
+        names = [spark_name(name) for name in schema.names]
+        numbered = f"row_number() OVER (PARTITION BY {ROW_HASH} ORDER BY {OFFSET})"
+        rows = spark.read.format("delta").load(path)
+        hashed = rows.selectExpr(*names, OFFSET, f"{row_hash(schema)} AS {ROW_HASH}")
+        copies = hashed.selectExpr("*", f"CAST({numbered} AS bigint) AS {COPY}")
+        store.rewrite(copies, path, metadata)
+
     reach(Failpoint.BEFORE_REHASH)
-    store.rewrite(copies, path, metadata)
+    _Table(OwnSession.of(session), path).rewritten(Rehashed(schema), rehash)(metadata)
     reach(Failpoint.AFTER_REHASH)
 
 

@@ -97,7 +97,7 @@ def combine(
     """
     parts, sources, begin = list[pa.Table](), list[Source](), 0
     for file, deleted in chosen:
-        parts.append(_left(stored_rows(store, file, metadata), deleted))
+        parts.append(rows_left(stored_rows(store, file, metadata), deleted))
         sources.append(Source(file=file, deleted=deleted, begin=begin))
         begin += parts[-1].num_rows
         if len(parts) > 1 and sum(part.nbytes for part in parts) > MEMORY_BYTES:
@@ -114,7 +114,7 @@ def write_combined(store: FileStore, file: LiveFile, content: bytes) -> None:
     reach(Failpoint.AFTER_COMBINED_WRITE)
 
 
-def _left(rows: pa.Table, deleted: BitMap64) -> pa.Table:
+def rows_left(rows: pa.Table, deleted: BitMap64) -> pa.Table:
     """Return the rows that are not deleted."""
     if not deleted:
         return rows

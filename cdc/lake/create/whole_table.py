@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import uuid4
 
@@ -46,14 +46,18 @@ def replace_table(
     described = described_table(mapped, named, millis)
     if before.metadata is not None:
         described["id"] = before.metadata.action["id"]
-    files = _write(store, Metadata.parse(described), rows)
+    files = written(store, Metadata.parse(described), rows)
     store.settle()
-    head = "".join(map(_line, ({"protocol": protocol}, {"metaData": described})))
-    put_entry(store, before.version + 1, head + _entry(before, files, metadata, millis))
+    head = ({"protocol": protocol}, {"metaData": described})
+    put_entry(store, before.version + 1, whole_entry(head, before, files, metadata, millis))
     return before.version + 1
 
 
-def _write(store: FileStore, metadata: Metadata, rows: pa.Table) -> list[LiveFile]:
+def written(store: FileStore, metadata: Metadata, rows: pa.Table) -> list[LiveFile]:
+    """Write rows to new data files of a table, which no version has yet.
+
+    Raises ArrowInvalid for rows of other types than the table's.
+    """
     wanted = arrow_schema(metadata)
     with RowFiles(store, metadata, file_bytes=FILE_BYTES) as writer:
         for part in _parts(rows.select(wanted.names).cast(wanted)):
@@ -66,7 +70,17 @@ def _parts(rows: pa.Table) -> Iterator[pa.Table]:
         yield rows.slice(begin, _BATCH_ROWS).combine_chunks()
 
 
-def _entry(before: TableState, files: Sequence[LiveFile], metadata: str, millis: int) -> str:
+def whole_entry(
+    head: Iterable[Mapping[str, Any]],
+    before: TableState,
+    files: Sequence[LiveFile],
+    metadata: str,
+    millis: int,
+) -> str:
+    """Return the text of the entry that puts files in the place of all that were there.
+
+    ``head`` are the actions that say what the table is from now on.
+    """
     change = Change(marked=(), removed=list(before.files.values()), added=files)
     counts = {
         "numOutputRows": sum(file.records for file in files),
@@ -80,7 +94,7 @@ def _entry(before: TableState, files: Sequence[LiveFile], metadata: str, millis:
         transaction=str(uuid4()),
         counts=counts,
     )
-    return entry(change, origin)
+    return "".join(map(_line, head)) + entry(change, origin)
 
 
 def _line(action: Mapping[str, Any]) -> str:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from cdc.apply.local.arrow import plain_values
 from cdc.events.schema import TableSchema
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
+from cdc.lake.table.plain_values import plain_values
 from cdc.lake.table.row_hash import row_digest
 from cdc.tables import TableMode
 

@@ -10,12 +10,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from cdc.apply.difference.row_difference import ADDED, CHANGED, KIND, SWEPT
-from cdc.apply.local.arrow import plain_values
 from cdc.apply.local.identity import key_of
 from cdc.apply.local.not_local import NotLocalError
 from cdc.apply.local.places import identity
 from cdc.events.schema import TableSchema
 from cdc.lake.table.merge_plan import DELETED, OFFSET, stored_columns
+from cdc.lake.table.plain_values import plain_values
 from cdc.tables import TableMode
 
 Values = tuple[Any, ...]

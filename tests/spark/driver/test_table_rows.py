@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply.local.arrow import plain_values
 from cdc.apply.local.places import RowPlaces
 from cdc.apply.local.table_rows import TableRows
 from cdc.apply.table.apply_context import ApplyContext
@@ -20,6 +19,7 @@ from cdc.lake.alter import evolve
 from cdc.lake.commit.committer import Committer
 from cdc.lake.create.table import create
 from cdc.lake.records.quarantine import Quarantine
+from cdc.lake.table.plain_values import plain_values
 from cdc.lake.table.positions import METADATA_CONF, Position
 from cdc.tables import TableMode
 from tests.events import two_ways

@@ -46,9 +46,10 @@ class Interrupted(Exception):  # noqa: N818 - an event, not an error
 
 @pytest.fixture(params=["by the driver", "by Spark"], autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return who alters tables; Spark rewrites rows in both cases."""
+    """Return who alters tables and rewrites their rows."""
     if request.param == "by Spark":
         monkeypatch.setattr(alter, "alter_without_spark", _left_to_spark)
+        monkeypatch.setattr(evolve, "rewrite_without_spark", _left_to_spark)
     return str(request.param)
 
 

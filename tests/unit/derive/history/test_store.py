@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from cdc.apply.local.arrow import arrow_type, plain_values
+from cdc.apply.local.arrow import arrow_type
 from cdc.derive.engine.calculator import calculator
 from cdc.derive.history.history import OWN
 from cdc.derive.history_step.store import VersionStore
 from cdc.events.schema import Column, TableSchema
+from cdc.lake.table.plain_values import plain_values
 from cdc.tables import TableId
 
 NOON = datetime(2024, 3, 31, 12, tzinfo=UTC)
