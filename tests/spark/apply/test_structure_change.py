@@ -18,7 +18,7 @@ from cdc.lake.alter import evolve
 from cdc.lake.create.table import create
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import COPY, OFFSET, ROW_HASH
-from cdc.lake.table.positions import Position, position
+from cdc.lake.table.positions import METADATA_CONF, Position, position
 from cdc.lake.table.row_hash import row_hash
 from cdc.tables import TableMode
 from tests.events.structures import column, numeric, structure
@@ -134,6 +134,7 @@ def test_rows_of_a_table_without_a_key_get_hashes_of_the_new_columns(
     )
     create_table(spark, path, bag, TableMode.MULTISET)
     kept = structure(column(4, "c", "int4"), identity="f", primary_key=[])
+    spark.conf.set(METADATA_CONF, Position(epoch=1, offset=3).metadata())
     store.set_everywhere(spark, path, {"c": "5"})
 
     found = run(spark, path, BoundNote(id=9, after=-1, note=Note(structure=kept)))
