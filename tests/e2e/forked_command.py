@@ -39,16 +39,17 @@ def run_command(
     Raises subprocess.TimeoutExpired, after it has killed the command, if it takes longer.
     """
     if environment.get(_PRELOADED) != os.environ.get(_PRELOADED):
-        return _run_anew(arguments, folder, environment, seconds)
+        return run_anew(arguments, folder, environment, seconds)
     with tempfile.TemporaryDirectory() as place:
         out, err = Path(place, "out"), Path(place, "err")
         code = _run_fork((tuple(arguments), str(folder), dict(environment), out, err), seconds)
         return subprocess.CompletedProcess(arguments, code, out.read_text(), err.read_text())
 
 
-def _run_anew(
+def run_anew(
     arguments: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float
 ) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of Python's own, which loads all modules."""
     return subprocess.run(
         [sys.executable, "-m", "cdc", *arguments],
         cwd=folder,

@@ -8,11 +8,10 @@ reading of its own, unless that commit was made.
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from cdc.apply.difference import row_difference
 from cdc.apply.difference.merge import merge_difference
-from cdc.apply.table.applied_table import AppliedTable
 from cdc.apply.table.table_content import TableContent
 from cdc.lake.layout import broken_path
 from cdc.lake.records.quarantine import RefusedEvent
@@ -20,46 +19,16 @@ from cdc.lake.table import store
 from cdc.lake.table.positions import UNREAD, Position
 from cdc.lake.table.removal import remove
 from cdc.lake.table.swap import is_readable, swap
-from cdc.operations.desk.context import JobContext
-from cdc.operations.desk.reporter import Reporter
-from cdc.operations.resnapshot.kept_reading import ReadingStore, Subject
 from cdc.operations.resnapshot.read import Staged, count_by_kind, refused_events
-from cdc.operations.resnapshot.result import ReadingResult
 from cdc.operations.resnapshot.shadow import Shadow
-from cdc.operations.resnapshot.target import Target
-from cdc.state.operation import Operation, TableResult
+from cdc.operations.resnapshot.writer import Writer
+from cdc.state.operation import TableResult
 from cdc.tables import TableMode
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingWriter:
+class ReadingWriter(Writer):
     """Takes one reading of one table into the lake; no other thread may use ``session``."""
-
-    context: JobContext
-    session: SparkSession
-    subject: Subject
-    operation: Operation
-    reporter: Reporter
-
-    @property
-    def live(self) -> AppliedTable:
-        """Return the lake's table."""
-        return self.subject.live
-
-    @property
-    def target(self) -> Target:
-        """Return what the lake's table has to become."""
-        return self.subject.target
-
-    @property
-    def result(self) -> ReadingResult:
-        """Return what the reading does beside its rows."""
-        return ReadingResult(self.context, self.subject, self.operation, self.reporter)
-
-    @property
-    def store(self) -> ReadingStore:
-        """Return where the reading is kept."""
-        return ReadingStore(self.context, self.session, self.subject, self.operation.id)
 
     def in_place(self, staged: Staged) -> TableResult:
         """Merge the rows into the frozen table, and return the result.
@@ -83,7 +52,7 @@ class ReadingWriter:
         position = self.result.position(refused)
         position = replace(position, rows_applied=position.rows_applied + staged.rows_read)
         path = self._keep_whole(staged, position)
-        table = self.context.factory.opened(self.session, path, self._content(position))
+        table = self.context.factory.opened(self.session, path, self.content(position))
         shadow = Shadow(self.context, self.session, self.live, table, self.reporter)
         shadow.catch_up()
         counts = shadow.differences()
@@ -109,7 +78,7 @@ class ReadingWriter:
         with self.result.committing(staged.rows_read, position, settled, counts) as result:
             with self.result.merging():
                 merge_difference(self.session, self.live.path, schema, rows, position)
-            self.live.replace_content(self._content(position))
+            self.live.replace_content(self.content(position))
         if whole:
             remove(self.session, path)
         return result
@@ -123,7 +92,7 @@ class ReadingWriter:
         self._keep_whole(staged, position)
         note = {"note": f"replaced whole, {before} before"}
         with self.result.committing(staged.rows_read, position, settled, note) as result:
-            self._swap(self._content(position))
+            self._swap(self.content(position))
         return result
 
     def _keep_whole(self, staged: Staged, position: Position) -> str:
@@ -152,10 +121,6 @@ class ReadingWriter:
 
     def _held(self) -> DataFrame:
         return self.session.read.format("delta").load(self.live.path)
-
-    def _content(self, position: Position) -> TableContent:
-        target = self.target
-        return TableContent(schema=target.schema, structure=target.structure, position=position)
 
     def _refusals(self, staged: Staged) -> tuple[list[RefusedEvent], int]:
         """Refuse the rows that the lake cannot hold; see ``ReadingResult.refuse``."""

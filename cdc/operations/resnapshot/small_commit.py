@@ -9,12 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from cdc.apply.difference.row_difference import KIND
 from cdc.apply.local.not_local import NotLocalError
-from cdc.apply.table.applied_table import AppliedTable
-from cdc.apply.table.table_content import TableContent
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.commit.combined import CombineError
 from cdc.lake.commit.committer import Committer
@@ -26,12 +23,8 @@ from cdc.lake.records.quarantine import RefusedEvent
 from cdc.lake.table import store
 from cdc.lake.table.merge_plan import DELETED
 from cdc.lake.table.positions import UNREAD, Position
-from cdc.operations.desk.context import JobContext
-from cdc.operations.desk.reporter import Reporter
 from cdc.operations.resnapshot.held_rows import HeldRows, held_rows
-from cdc.operations.resnapshot.kept_reading import ReadingStore, Subject
 from cdc.operations.resnapshot.read import refused_rows
-from cdc.operations.resnapshot.result import ReadingResult
 from cdc.operations.resnapshot.small_difference import (
     SmallDifference,
     at_offset,
@@ -39,40 +32,14 @@ from cdc.operations.resnapshot.small_difference import (
     small_difference,
 )
 from cdc.operations.resnapshot.small_reading import SmallReading
-from cdc.operations.resnapshot.target import Target
-from cdc.state.operation import Operation, TableResult
+from cdc.operations.resnapshot.writer import Writer
+from cdc.state.operation import TableResult
 from cdc.tables import TableMode
 
 
 @dataclass(frozen=True, slots=True)
-class SmallWriter:
+class SmallWriter(Writer):
     """Takes one reading of one frozen table into the lake; ``session`` only removes files."""
-
-    context: JobContext
-    session: SparkSession
-    subject: Subject
-    operation: Operation
-    reporter: Reporter
-
-    @property
-    def live(self) -> AppliedTable:
-        """Return the lake's table."""
-        return self.subject.live
-
-    @property
-    def target(self) -> Target:
-        """Return what the lake's table has to become."""
-        return self.subject.target
-
-    @property
-    def result(self) -> ReadingResult:
-        """Return what the reading does beside its rows."""
-        return ReadingResult(self.context, self.subject, self.operation, self.reporter)
-
-    @property
-    def store(self) -> ReadingStore:
-        """Return where the reading is kept."""
-        return ReadingStore(self.context, self.session, self.subject, self.operation.id)
 
     def in_place(self, reading: SmallReading) -> TableResult:
         """Merge the rows into the table, or replace it, as ``ReadingWriter.in_place`` does.
@@ -105,7 +72,7 @@ class SmallWriter:
             old = held.places(found.replaced + found.swept)
             with self.result.merging():
                 committer.commit(stored, old, position)
-            self.live.replace_content(self._content(position))
+            self.live.replace_content(self.content(position))
         return result
 
     def _replaced(self, reading: SmallReading, held: HeldRows) -> TableResult:
@@ -116,7 +83,7 @@ class SmallWriter:
         with self.result.committing(reading.rows_read, position, settled, note) as result:
             with self.result.swapping():
                 self._write_whole(self.live.path, reading, position)
-            self.live.replace_content(self._content(position))
+            self.live.replace_content(self.content(position))
         return result
 
     def _begun(self, reading: SmallReading) -> tuple[list[RefusedEvent], Position]:
@@ -148,10 +115,6 @@ class SmallWriter:
         properties = store.properties(schema, self.target.structure)
         rows = at_offset(reading.rows, schema, position.offset)
         replace_table(path, fields, properties, rows, position.metadata())
-
-    def _content(self, position: Position) -> TableContent:
-        target = self.target
-        return TableContent(schema=target.schema, structure=target.structure, position=position)
 
 
 def _held(committer: Committer, path: str) -> HeldRows:

@@ -1,6 +1,5 @@
 """A small reading becomes one commit, also if it is killed at a step; a rebuild merges it."""
 
-import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ from cdc.apply.difference.row_difference import KIND
 from cdc.apply.local.not_local import NotLocalError
 from cdc.config import Config, Lake, Source
 from cdc.events.schema import Column, TableSchema
-from cdc.failpoints import VARIABLE, Failpoint
+from cdc.failpoints import Failpoint
 from cdc.lake.commit.committer import Committer
 from cdc.lake.commit.data_file import arrow_schema
 from cdc.lake.records.ledger import LedgerRow, TableEntry
@@ -29,6 +28,7 @@ from cdc.operations.resnapshot.small_commit import SmallWriter
 from cdc.operations.resnapshot.small_reading import SmallReading
 from cdc.state.operation import TableResult
 from cdc.tables import TableId, TableMode, TableState
+from tests.unit.killing import Killed, arm
 from tests.unit.lake.commit.small_table import add, at, make, seen
 
 TABLE: Final = TableId("a", "t")
@@ -48,10 +48,6 @@ STEPS: Final = (
     Failpoint.AFTER_DIFFERENCE_MERGE,
 )
 COMMITTED: Final = {Failpoint.AFTER_ENTRY_PUT, Failpoint.AFTER_DIFFERENCE_MERGE}
-
-
-class Killed(BaseException):
-    """Stands for the kill; not an Exception, so that no handler catches it."""
 
 
 class Job:
@@ -129,15 +125,7 @@ def files(path: Path) -> set[Path]:
 @pytest.fixture
 def armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the directory of the failpoints, whose kill raises ``Killed`` instead."""
-
-    def kill(_pid: int, _signal: int) -> None:
-        raise Killed
-
-    folder = tmp_path / "armed"
-    folder.mkdir()
-    monkeypatch.setenv(VARIABLE, str(folder))
-    monkeypatch.setattr(os, "kill", kill)
-    return folder
+    return arm(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("point", STEPS)

@@ -2,14 +2,12 @@
 
 import os
 import subprocess
-import sys
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.forked_command import run_command
+from tests.e2e.forked_command import run_anew, run_command
 
 COMMANDS = (
     ("--version",),
@@ -23,32 +21,18 @@ COMMANDS = (
 WRITTEN = "source: {url: 'postgresql://nobody@127.0.0.1:1/none', tables: ['public.*']}\n"
 
 
-def in_a_new_process(
-    arguments: Sequence[str], folder: Path, environment: dict[str, str]
-) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "cdc", *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_exit_code_and_output_are_those_of_a_new_process(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     (tmp_path / "wal2lake.yaml").write_text(WRITTEN)
     environment = os.environ | {"COLUMNS": "100"}
-    code, out, err = in_a_new_process(arguments, tmp_path, environment)
+    anew = run_anew(arguments, tmp_path, environment, 60)
     done = run_command(arguments, tmp_path, environment, 60)
     assert (done.returncode, done.stdout, done.stderr) == (
-        code,
-        out.replace("python -m cdc", "wal2lake"),
-        err.replace("python -m cdc", "wal2lake"),
+        anew.returncode,
+        anew.stdout.replace("python -m cdc", "wal2lake"),
+        anew.stderr.replace("python -m cdc", "wal2lake"),
     )
 
 

@@ -1,6 +1,5 @@
 """The commit of a copied table, killed at each of its steps, and taken again at a later moment."""
 
-import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from cdc.config import Config, Lake, Source
-from cdc.failpoints import VARIABLE, Failpoint
+from cdc.failpoints import Failpoint
 from cdc.lake.commit.row_files import RowFiles
 from cdc.lake.files.store_of import store_of
 from cdc.lake.records.ledger import LedgerRow, TableEntry
@@ -23,6 +22,7 @@ from cdc.operations.first_snapshot.taking import Taking, committer_of
 from cdc.operations.resnapshot import kept_reading
 from cdc.operations.resnapshot.refused_row import RefusedRow
 from cdc.tables import TableId, TableMode, TableState
+from tests.unit.killing import Killed, arm
 from tests.unit.lake.commit.small_table import ids, make, rows
 
 TABLE: Final = TableId("a", "t")
@@ -36,10 +36,6 @@ STEPS: Final = (
     Failpoint.BEFORE_ENTRY_PUT,
     Failpoint.AFTER_ENTRY_PUT,
 )
-
-
-class Killed(BaseException):
-    """Stands for the kill; not an Exception, so that no handler catches it."""
 
 
 class Job:
@@ -106,18 +102,11 @@ class Job:
 def armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the directory of the failpoints, whose kill raises ``Killed`` instead."""
 
-    def kill(_pid: int, _signal: int) -> None:
-        raise Killed
-
     def remove(_: object, path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
-    folder = tmp_path / "armed"
-    folder.mkdir()
-    monkeypatch.setenv(VARIABLE, str(folder))
-    monkeypatch.setattr(os, "kill", kill)
     monkeypatch.setattr(kept_reading, "remove", remove)
-    return folder
+    return arm(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("point", STEPS)

@@ -3,7 +3,6 @@
 The events are recorded ones. As after a kill, only the lake remains; tests/faults kills a real job.
 """
 
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from cdc.failpoints import VARIABLE, Failpoint
+from cdc.failpoints import Failpoint
 from cdc.lake.records.ledger import TableEntry
 from tests.spark.recorded_pipeline import (
     Pipeline,
@@ -21,6 +20,7 @@ from tests.spark.recorded_pipeline import (
     landed_topics,
     read_rows,
 )
+from tests.unit.killing import Killed, arm
 
 pytestmark = pytest.mark.spark
 
@@ -35,22 +35,10 @@ POINTS = (
 )
 
 
-class Killed(BaseException):
-    """Simulates the kill; not an Exception, so that no handler catches it."""
-
-
 @pytest.fixture
 def armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the directory of the failpoints, whose kill raises ``Killed`` instead."""
-
-    def kill(_pid: int, _signal: int) -> None:
-        raise Killed
-
-    folder = tmp_path / "armed"
-    folder.mkdir()
-    monkeypatch.setenv(VARIABLE, str(folder))
-    monkeypatch.setattr(os, "kill", kill)
-    return folder
+    return arm(tmp_path, monkeypatch)
 
 
 def not_landed(pipeline: Pipeline, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
