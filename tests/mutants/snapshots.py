@@ -132,6 +132,6 @@ SNAPSHOTS: Final = (
         old='    if not text.endswith("+00"):\n        raise ValueError("an instant")\n'
         "    return _moment(text)",
         new="    return _moment(text[:19])",
-        tests=(_REWRITTEN,),
+        tests=("tests/unit/lake/test_rewriting.py",),
     ),
 )

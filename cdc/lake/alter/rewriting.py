@@ -24,6 +24,7 @@ from cdc.lake.table.row_hash import has_floats, row_digest
 _INTEGERS: Final = ("smallint", "int", "bigint")
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?(\+00)?")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_DOUBLE: Final = re.compile(r"-?\d+(\.\d+)?(e[-+]\d+)?|NaN|-?Infinity")
 _TRUE: Final = ("t", "true")
 
 
@@ -109,6 +110,12 @@ def _value(text: str, kind: str) -> Any:  # noqa: ANN401 - of the type
     return read(text)
 
 
+def _double(text: str) -> float:
+    if not _DOUBLE.fullmatch(text):
+        raise ValueError("a double")
+    return float(text)
+
+
 def _date(text: str) -> date:
     if not _DATE.fullmatch(text):
         raise ValueError("a date")
@@ -132,6 +139,7 @@ _READ: Final[dict[str, Callable[[str], Any]]] = {
     "string": str,
     "boolean": lambda text: text in _TRUE,
     "binary": lambda text: bytes.fromhex(text.removeprefix("\\x")),
+    "double": _double,
     "date": _date,
     "timestamp_ntz": _moment,
     "timestamp": _instant,
@@ -142,7 +150,7 @@ def _is_exact(old: pa.DataType, new: pa.DataType) -> bool:
     """Return whether Arrow casts every value as Spark does, or refuses it."""
     of = pa.types
     if of.is_integer(old):
-        return bool(of.is_integer(new) or of.is_decimal(new))
+        return bool(of.is_integer(new) or of.is_decimal(new) or of.is_string(new))
     if of.is_decimal(old):
         return bool(of.is_decimal(new) and new.scale >= old.scale)
     if of.is_float32(old):

@@ -39,6 +39,8 @@ WIDENED: Final = (
     ("float", "double", (0.1, 1e-45)),
     ("float", "double", (float("inf"), -0.0)),
     ("date", "timestamp_ntz", (-719162, 2932896)),
+    ("bigint", "string", (-7, 2**62)),
+    ("smallint", "string", (0, -32768)),
 )
 FILLED: Final = (
     ("string", 'Dear ${name}, it\'s `a` \\ "b"\n%'),
@@ -47,6 +49,12 @@ FILLED: Final = (
     ("bigint", "9223372036854775807"),
     ("decimal(38,10)", "-1234567890123456789012345678.0123456789"),
     ("decimal(5,2)", "1.5"),
+    ("double", "NaN"),
+    ("double", "-Infinity"),
+    ("double", "-0"),
+    ("double", "0.1"),
+    ("double", "1.7976931348623157e+308"),
+    ("double", "5e-324"),
     ("boolean", "t"),
     ("boolean", "false"),
     ("binary", "\\x00ff"),

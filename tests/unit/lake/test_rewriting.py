@@ -23,7 +23,7 @@ INSTANT = pa.timestamp("us", "UTC")
         ("timestamp_ntz", pa.timestamp("us"), "0044-03-15 00:00:00 BC"),
         ("date", pa.date32(), "20200229"),
         ("date", pa.date32(), "10000-01-01"),
-        ("double", pa.float64(), "NaN"),
+        ("double", pa.float64(), "0x1p3"),
         ("float", pa.float32(), "1e-3"),
         ("array<int>", pa.list_(pa.int32()), "{}"),
         ("decimal(5,2)", DECIMAL, "1.505"),
@@ -47,7 +47,8 @@ def test_a_text_with_more_than_one_meaning_is_not_read(
     ("old", "new", "value"),
     [
         (pa.int32(), pa.float64(), 1),
-        (pa.int32(), pa.string(), 1),
+        (pa.float64(), pa.string(), 1.0),
+        (DECIMAL, pa.string(), Decimal(1)),
         (pa.int64(), pa.int32(), 2**31),
         (pa.float64(), DECIMAL, 0.5),
         (pa.timestamp("us"), INSTANT, 0),
