@@ -9,9 +9,8 @@ from cdc.lake.commit.replay import LiveFile
 from cdc.lake.commit.table_metadata import Metadata
 from cdc.lake.files.file_store import FileStore
 from cdc.lake.table.merge_plan import OFFSET
-from cdc.operations.resnapshot.arrow_values import arrow_rows
 from cdc.operations.resnapshot.copies import Copies
-from cdc.operations.resnapshot.refused_row import RefusedRow, parted
+from cdc.operations.resnapshot.refused_row import RefusedRow, converted
 from cdc.operations.resnapshot.target import Target
 from cdc.tables import TableId
 
@@ -32,9 +31,7 @@ class CopiedTable:
 
     def converted(self, texts: pa.Table, copies: Copies) -> tuple[pa.Table, list[RefusedRow]]:
         """Return the rows for the lake's table, and those that it cannot hold."""
-        followed = self.target.structure.followed
-        made = arrow_rows(texts, [c.column for c in followed], [c.pg for c in followed])
-        kept, refused = parted(made, self.target.schema.key)
+        kept, refused = converted(texts, self.target)
         return self._stored(copies.numbered(kept)), refused
 
     def _stored(self, rows: pa.Table) -> pa.Table:

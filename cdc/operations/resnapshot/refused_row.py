@@ -1,4 +1,4 @@
-"""Parts the rows of a reading into those that the lake can hold, and the refused ones."""
+"""Converts the texts of a reading, and parts its rows: those that the lake can hold, and others."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdc.operations.resnapshot.arrow_values import ArrowRows
+from cdc.operations.resnapshot.arrow_values import ArrowRows, arrow_rows
+from cdc.operations.resnapshot.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,13 @@ class RefusedRow:
 
     key: str
     reason: str
+
+
+def converted(texts: pa.Table, target: Target) -> tuple[pa.Table, list[RefusedRow]]:
+    """Return the rows in the columns of the lake's table, and those that it cannot hold."""
+    followed = target.structure.followed
+    made = arrow_rows(texts, [c.column for c in followed], [c.pg for c in followed])
+    return parted(made, target.schema.key)
 
 
 def parted(made: ArrowRows, key: Sequence[str]) -> tuple[pa.Table, list[RefusedRow]]:

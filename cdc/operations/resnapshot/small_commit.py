@@ -4,8 +4,6 @@
 can do is left to it before anything is written.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -118,14 +116,8 @@ class SmallWriter(Writer):
 
 
 def _held(committer: Committer, path: str) -> HeldRows:
-    with _left_to_spark():
-        return held_rows(store_of(path), committer.open(), committer.deleted_rows)
-
-
-@contextmanager
-def _left_to_spark() -> Iterator[None]:
     try:
-        yield
+        return held_rows(store_of(path), committer.open(), committer.deleted_rows)
     except (TakeMergeError, CombineError) as error:
         raise NotLocalError(str(error)) from None
     except CdcError as error:  # a vector that is gone or damaged

@@ -14,10 +14,9 @@ from cdc.lake.commit.committer import Committer
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.files.unreachable import refuse_silence
 from cdc.lake.table.positions import open_table
-from cdc.operations.resnapshot.arrow_values import arrow_rows
 from cdc.operations.resnapshot.copies import Copies
 from cdc.operations.resnapshot.read import refuse_many
-from cdc.operations.resnapshot.refused_row import RefusedRow, parted
+from cdc.operations.resnapshot.refused_row import RefusedRow, converted
 from cdc.operations.resnapshot.target import Target
 from cdc.source.rows.copied_texts import copied_texts
 from cdc.source.server.connection import Connection, translated
@@ -79,20 +78,13 @@ def read_small(
         size += texts.nbytes
         if size > MOST_TEXT_BYTES:
             raise NotLocalError("its values are too large")
-        kept, others = _converted(texts, target)
-        parts.append(copies.numbered(kept))
+        kept, others = converted(texts, target)
+        parts.append(copies.numbered(kept.select(target.schema.names)))
         refused += others
         refuse_many([row.reason for row in refused], table)
         rows_read += texts.num_rows
         tell(number, rows_read)
     return SmallReading(rows=pa.concat_tables(parts), refused=refused, rows_read=rows_read)
-
-
-def _converted(texts: pa.Table, target: Target) -> tuple[pa.Table, list[RefusedRow]]:
-    followed = target.structure.followed
-    made = arrow_rows(texts, [c.column for c in followed], [c.pg for c in followed])
-    kept, refused = parted(made, target.schema.key)
-    return kept.select(target.schema.names), refused
 
 
 def _no_rows(target: Target) -> pa.Table:
