@@ -19,7 +19,6 @@ from cdc.land.log_files import WORK_BYTES, LogFiles
 from cdc.land.log_table import LOG_COLUMNS, create_log
 from cdc.land.read_back import landings_beyond
 from tests.later import Later
-from tests.local_spark import frame_of
 
 pytestmark = pytest.mark.spark
 POLICY = Job(maintain_every_commits=4, optimize_small_files=3)
@@ -104,7 +103,7 @@ def test_landings_do_not_wait_for_it(spark: SparkSession, tmp_path: Path) -> Non
 
 def test_files_of_spark_are_combined_as_well(spark: SparkSession, tmp_path: Path) -> None:
     log = Log(spark, tmp_path / "log", POLICY.model_copy(update={"maintain_every_commits": 1}))
-    frame = frame_of(spark, rows(100), LOG_COLUMNS).coalesce(1)
+    frame = spark.createDataFrame(rows(100), LOG_COLUMNS).coalesce(1)
     append = frame.write.format("delta").option("userMetadata", log.position.metadata())
     append.mode("append").save(log.path)
     log.land(2)
