@@ -15,6 +15,7 @@ _HAZARD: Final = (f"{_WAITS}::test_an_unpaid_order_appears_when_no_payment_can_c
 _SET_ASIDE: Final = (f"{_WAITS}::test_a_payment_that_is_late_is_put_aside",)
 _IN_TIME: Final = (f"{_WAITS}::test_an_order_that_waits_has_each_payment_that_is_not_too_late",)
 _HOPS: Final = f"{_LATE}/test_hops_aside.py"
+_SESSIONS: Final = f"{_LATE}/test_sessions_aside.py"
 _LOGGED: Final = ("tests/unit/derive/late_rows/test_captured_log.py",)
 
 
@@ -64,9 +65,37 @@ DERIVED_LATE: Final = (
     _of(
         "what is put aside in one window is in none",
         "engine/restored",
-        "AND {start}",
-        "",
+        'f"AND EPOCH_US(f.{START}) = EPOCH_US({_ROW}.{postgres_name(start)})"',
+        '""',
         (f"{_HOPS}::test_a_row_is_put_aside_in_the_windows_that_are_over",),
+    ),
+    _of(
+        "a session is of all rows that the source has",
+        "engine/restored",
+        "_windows(rule, _COUNTED)",
+        "_windows(rule, rule.table)",
+        (f"{_SESSIONS}::test_a_late_row_joins_no_session",),
+    ),
+    _of(
+        "a row that moves leaves its final session",
+        "engine/restored",
+        "{_open(key, rows, start)} UNION ALL BY NAME {_kept(database, rows)}",
+        "{_open(key, rows, start)}",
+        (f"{_SESSIONS}::test_a_final_session_keeps_a_row_that_moves_or_goes",),
+    ),
+    _of(
+        "a row of a session has no place but its key",
+        "engine/restored",
+        'f"AND EPOCH_US(f.{START}) = EPOCH_US({_ROW}.{postgres_name(start)})"',
+        '""',
+        (f"{_SESSIONS}::test_a_final_session_keeps_a_row_that_moves_or_goes",),
+    ),
+    _of(
+        "a session is final while a row may still join it",
+        "late/rule",
+        "            return self._length\n",
+        "            return 0\n",
+        (f"{_SESSIONS}::test_what_is_emitted_stays",),
     ),
     _of(
         "a window that ends at the watermark is not final",

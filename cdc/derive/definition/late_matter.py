@@ -129,7 +129,7 @@ class LateQuery:
             yield COLUMN, "late: the result does not have the end of its window", remedy
         yield from self._wrong_names()
         if self.late.policy == "aside":
-            yield from self._wrong_aside(table, window)
+            yield from self._wrong_twice(table)
         elif self.emit == "final":
             what = "emit: final needs policy: aside: a late row would change a final window"
             yield ("emit",), what, "write policy: aside in late"
@@ -147,12 +147,6 @@ class LateQuery:
     def _wrong_names(self) -> Iterator[Complaint]:
         if FINAL in {one.alias_or_name for one in self.query.selects}:
             yield ("late",), f"late adds a column {FINAL}, which the query has", "rename that one"
-
-    def _wrong_aside(self, table: exp.Table, window: EventWindow) -> Iterator[Complaint]:
-        if window.form == "sessions":
-            what = "late: policy: aside takes tumble and hop, and not sessions"
-            yield ("late", "policy"), what, "write policy: keep, which counts late rows"
-        yield from self._wrong_twice(table)
 
     def _wrong_twice(self, table: exp.Table) -> Iterator[Complaint]:
         uses = [one for one in self.query.find_all(exp.Table) if _id(one) == _id(table)]

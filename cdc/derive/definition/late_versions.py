@@ -1,6 +1,6 @@
 """Write what a query reads instead of the table whose late rows are put aside.
 
-That is the versions of a table that rows wait for, or the rows of a table in windows that overlap.
+That is the versions of a table that rows wait for, or the rows of a table in windows.
 """
 
 from sqlglot import exp

@@ -17,8 +17,10 @@ from cdc.derive.late.versions import NAME, SCHEMA, WINDOWED, no_versions, versio
 from cdc.derive.sql import printing
 from cdc.derive.sql.event_window import ARGUMENT
 from cdc.events.values.sql_text import postgres_name, postgres_string
+from cdc.tables import TableId
 
 _FROZEN = f"{SCHEMA}.frozen"
+_COUNTED = TableId(SCHEMA, "counted")
 _ROW = "t"
 
 
@@ -34,7 +36,13 @@ def restore(database: Calculator, rule: LateRule, key: Sequence[str]) -> None:
     database.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
     frozen = f"SELECT * FROM {noted} QUALIFY {first} = 1"  # noqa: S608 - our names
     database.run(f"CREATE OR REPLACE TABLE {_FROZEN} AS {frozen}")
-    _keep(database, WINDOWED, f"{_open(rule, key)} UNION ALL BY NAME {_kept(database, rule)}")
+    if not rule.is_of_sessions:
+        windows = _windows(rule, rule.table)
+        _keep(database, WINDOWED, _counted(database, key, windows, "window_start"))
+        return
+    rows = f"{named(rule.table)} AS {_ROW}"
+    _keep(database, _COUNTED.name, _counted(database, key, rows, rule.window.time))
+    _keep(database, WINDOWED, f"SELECT * FROM {_windows(rule, _COUNTED)}")  # noqa: S608
 
 
 def declare_restored(database: Calculator, rule: LateRule) -> None:
@@ -44,20 +52,32 @@ def declare_restored(database: Calculator, rule: LateRule) -> None:
     if isinstance(rule.window, Bound):
         _keep(database, NAME, no_versions(named(rule.table)))
     else:
-        _keep(database, WINDOWED, f"SELECT * FROM {_windows(rule)} LIMIT 0")  # noqa: S608
+        windows = _windows(rule, rule.table)
+        _keep(database, WINDOWED, f"SELECT * FROM {windows} LIMIT 0")  # noqa: S608 - our names
 
 
-def _open(rule: LateRule, key: Sequence[str]) -> str:
-    """Return the query for the rows that are in their windows because no late row says more."""
+def _counted(database: Calculator, key: Sequence[str], rows: str, start: str) -> str:
+    """Return the query for what counts of ``rows``, named ``_ROW``.
+
+    Each of them is in a window whose start is in the column ``start``. That of a session follows
+    from its rows, so each is taken as the session that it would be by itself.
+    """
+    return f"{_open(key, rows, start)} UNION ALL BY NAME {_kept(database, rows)}"
+
+
+def _open(key: Sequence[str], rows: str, start: str) -> str:
+    """Return the query for the rows that count because no late row says more."""
     equal = " AND ".join(f"f.{name} = {_ROW}.{name}" for name in map(postgres_name, key))
-    start = f"EPOCH_US(f.{START}) = EPOCH_US({_ROW}.window_start)"
-    there = f"SELECT TRUE FROM {_FROZEN} AS f WHERE {equal} AND {start}"  # noqa: S608
-    return f"SELECT {_ROW}.* FROM {_windows(rule)} WHERE NOT EXISTS ({there})"  # noqa: S608
+    there = (
+        f"SELECT TRUE FROM {_FROZEN} AS f WHERE {equal} "  # noqa: S608 - our names
+        f"AND EPOCH_US(f.{START}) = EPOCH_US({_ROW}.{postgres_name(start)})"
+    )
+    return f"SELECT {_ROW}.* FROM {rows} WHERE NOT EXISTS ({there})"  # noqa: S608
 
 
-def _kept(database: Calculator, rule: LateRule) -> str:
-    """Return the query for the rows that windows have, though the source has them no more."""
-    kinds = dict(database.types(f"SELECT * FROM {_windows(rule)}"))  # noqa: S608 - our names
+def _kept(database: Calculator, rows: str) -> str:
+    """Return the query for the rows that count, though the source has them no more."""
+    kinds = dict(database.types(f"SELECT * FROM {rows}"))  # noqa: S608 - our names
     from_ = {"window_start": START, "window_end": END}
     listed = ", ".join(
         f"CAST({postgres_name(from_.get(name, name))} AS {kind}) AS {postgres_name(name)}"
@@ -67,13 +87,10 @@ def _kept(database: Calculator, rule: LateRule) -> str:
     return f"SELECT {listed} FROM {_FROZEN} WHERE {kept}"  # noqa: S608 - our names
 
 
-def _windows(rule: LateRule) -> str:
-    """Return the loaded table in its windows, named ``_ROW``, in DuckDB's words."""
-    table = exp.Table(
-        this=_name(rule.table.name),
-        db=_name(rule.table.schema),
-        alias=exp.TableAlias(this=_name(_ROW)),
-    )
+def _windows(rule: LateRule, rows: TableId) -> str:
+    """Return a table in the rule's windows, named ``_ROW``, in DuckDB's words."""
+    alias = exp.TableAlias(this=_name(_ROW))
+    table = exp.Table(this=_name(rows.name), db=_name(rows.schema), alias=alias)
     table.set(ARGUMENT, rule.window)
     return printing.duckdb(table)
 

@@ -60,7 +60,7 @@ class LateRule:
         """
         if isinstance(self.window, Bound):
             return time
-        if self.window.form == "sessions":
+        if self.is_of_sessions:
             return time + self.window.length
         since = (time - self.window.origin) // self.window.slide * self.window.slide
         return since + self.window.origin + self.window.length
@@ -72,6 +72,11 @@ class LateRule:
     def end(self, start: int) -> int:
         """Return the end of the window that starts there."""
         return start + self._length
+
+    @property
+    def is_of_sessions(self) -> bool:
+        """Whether the windows are sessions, which have a start once their rows are known."""
+        return isinstance(self.window, EventWindow) and self.window.form == "sessions"
 
     @property
     def puts_hops_aside(self) -> bool:
@@ -105,6 +110,6 @@ class LateRule:
 
         A session can grow by a row that is not late as long as its gap lies behind the watermark.
         """
-        if isinstance(self.window, EventWindow) and self.window.form == "sessions":
-            return self.window.length
+        if self.is_of_sessions:
+            return self._length
         return 0 if self.shows_end else self.window.length
