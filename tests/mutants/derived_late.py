@@ -123,7 +123,7 @@ DERIVED_LATE: Final = (
         "late_rows/bringing",
         "self.read(known.place if known else {})",
         "self.read({})",
-        _NOTED,
+        _CHANGED,
     ),
     _of(
         "a step forgets which rows are frozen",

@@ -121,6 +121,7 @@ def test_at_every_cut_sessions_are_what_python_finds(
 
 
 @settings(max_examples=8, deadline=None)
+@example(drawn=[(65, [(1, False, 0, 0)]), (65, [(2, False, 50, 0)]), (65, [(3, False, 20, 0)])])
 @given(drawn=LOGS)
 def test_what_is_emitted_stays(tmp_path_factory: pytest.TempPathFactory, drawn: Drawn) -> None:
     log = log_of(drawn)
