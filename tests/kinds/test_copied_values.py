@@ -2,17 +2,24 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from psycopg import sql
 
-from cdc.events.schema import Column
+from cdc.apply.local.identity import key_of
+from cdc.events.schema import Column, TableSchema
 from cdc.events.values.lake_types import PgType
 from cdc.lake.table.merge_plan import REASON
+from cdc.lake.table.plain_values import plain_values
 from cdc.operations.resnapshot.arrow_values import arrow_rows
+from cdc.operations.resnapshot.small_keys import held_keys, wanted_rows
+from cdc.source.rows.copied_texts import copied_texts
 from cdc.source.rows.copy import blocks, copy_list, names, own_rows, parsed, respelled, select_list
+from cdc.tables import TableMode
 from tests.kinds.reading import (
     READ,
     WHOLE,
@@ -133,3 +140,30 @@ def test_a_value_is_kept_exactly_or_reported_whatever_is_beside_it(
     assert expected is None or values[2] == expected
     assert (reasons[2] is None) == (expected is not None)
     assert (values[1], reasons[1]) == (values[4], reasons[4])
+
+
+def test_rows_are_copied_by_their_keys(copier: Copier) -> None:
+    """Their keys, as texts, find them in the source and in the lake."""
+    source, columns = copier.tables["keyed"], copier.arriving("keyed")
+    kept = [lake_column(column) for column in columns]
+    schema = TableSchema(
+        table=source.table, columns=tuple(kept), key=source.key, mode=TableMode.KEYED
+    )
+    texts = copier.texts("keyed")
+    third = texts.filter(pa.array([int(one) % 3 == 0 for one in texts["c0"].to_pylist()]))
+    of_key = [third.column(schema.names.index(name)).to_pylist() for name in schema.key]
+    keys = list(zip(*of_key, strict=True))
+
+    wanted = wanted_rows(copier.connection, schema, keys)
+    found = pa.concat_tables(copied_texts(copier.connection, source.table, columns, wanted))
+    followed = [
+        SimpleNamespace(name=column.name, column=lake, pg=column.pg)
+        for column, lake in zip(columns, kept, strict=True)
+    ]
+    target: Any = SimpleNamespace(schema=schema, structure=SimpleNamespace(followed=followed))
+    held = arrow_rows(third, kept, [column.pg for column in columns]).rows
+    rows = zip(*map(plain_values, held.columns), strict=True)
+
+    assert found.num_rows == 10
+    assert found.sort_by("c0").equals(third.sort_by("c0"))
+    assert held_keys(target, keys) == set(map(key_of(schema), rows))

@@ -10,6 +10,20 @@ _REWRITTEN: Final = "tests/spark/lake/test_rewritten.py"
 _COMMIT: Final = "tests/spark/operations/test_small_commit.py"
 SNAPSHOTS: Final = (
     Mutant(
+        name="reading: one of some keys sweeps all other rows",
+        file="cdc/operations/resnapshot/small_commit.py",
+        old="self.target.schema, reading.keys)",
+        new="self.target.schema, None)",
+        tests=(f"{_COMMIT}::test_a_reading_of_some_keys_leaves_all_other_rows",),
+    ),
+    Mutant(
+        name="reading: a key in another spelling becomes a row of its own",
+        file="cdc/operations/resnapshot/small_difference.py",
+        old="        if wanted.keys() - among:\n",
+        new="        if False:\n",
+        tests=(f"{_DIFFERENCE}::test_a_key_in_another_spelling_is_left_to_spark",),
+    ),
+    Mutant(
         name="copied: a range ends one page early",
         file="cdc/operations/first_snapshot/page_range.py",
         old="_tid(self.end)))",

@@ -33,3 +33,10 @@ def swept(installation: Installation, which: str) -> dict[str, int]:
     found = pa.table(QueryBuilder().register("t", table).execute(query).read_all())
     results = [row for operation in found.to_pylist() for row in operation["results"]]
     return {row["table"]: row["swept"] for row in results if row["swept"]}
+
+
+def read_by(installation: Installation) -> dict[str, str]:
+    """Return who has read each table so far, by the job's log."""
+    lines = (installation.state_dir / "logs" / "job.log").read_text().splitlines()
+    said = [json.loads(line) for line in lines if '"event": "resnapshot"' in line]
+    return {line["table"]: line["by"] for line in said}

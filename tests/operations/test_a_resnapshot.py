@@ -1,6 +1,5 @@
 """Test reading a differing table again while everything else goes on."""
 
-import json
 import shutil
 
 import pyarrow as pa
@@ -9,7 +8,7 @@ from deltalake import DeltaTable, QueryBuilder
 
 from tests.e2e.installation import Installation
 from tests.meanwhile import meanwhile
-from tests.operations.asked import last_line, result
+from tests.operations.asked import last_line, read_by, result
 from tests.operations.blind import unseen
 
 pytestmark = pytest.mark.e2e
@@ -148,13 +147,6 @@ def test_a_dry_run_lists_what_would_be_read_and_reads_nothing(shop: Installation
     assert facts["seconds"] is not None
     commands = [row["command"] for row in shop_operations(shop)]
     assert commands == ["snapshot", *["resnapshot"] * 5]
-
-
-def read_by(installation: Installation) -> dict[str, str]:
-    """Return who has read each table so far, by the job's log."""
-    lines = (installation.state_dir / "logs" / "job.log").read_text().splitlines()
-    said = [json.loads(line) for line in lines if '"event": "resnapshot"' in line]
-    return {line["table"]: line["by"] for line in said}
 
 
 def shop_operations(installation: Installation) -> list[dict[str, object]]:

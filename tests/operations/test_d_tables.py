@@ -10,7 +10,7 @@ import yaml
 
 from tests.e2e.installation import Installation
 from tests.meanwhile import meanwhile
-from tests.operations.asked import last_line
+from tests.operations.asked import last_line, read_by
 from tests.unpublished import unseen
 
 pytestmark = [pytest.mark.e2e, pytest.mark.deep]
@@ -83,6 +83,7 @@ def test_a_refused_event_is_shown_and_its_row_read_again(shop: Installation) -> 
     done = last_line(shop, "quarantine", "retry", "shop.orders")
 
     assert done["results"][0]["rows_read"] == 1
+    assert read_by(shop)["shop.orders"] == "job"
     shop.run("sync")
     assert states(shop)["shop.orders"] == "streaming"
     assert shop.facts("verify")["equal"]

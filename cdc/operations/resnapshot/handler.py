@@ -26,6 +26,7 @@ from cdc.operations.resnapshot.once import Once
 from cdc.operations.resnapshot.read import Stage, Staged
 from cdc.operations.resnapshot.result import settle
 from cdc.operations.resnapshot.small_reading import is_small
+from cdc.operations.resnapshot.target import refuse_in_part
 from cdc.source.catalog.captured import captured_tables
 from cdc.source.catalog.catalog import SourceTable
 from cdc.source.predicate.postgres_check import predicate
@@ -95,11 +96,12 @@ class Resnapshot:
         # Otherwise no event of the table would arrive after the reading.
         take_back(self._context.pipeline, source)
         shadow = operation.options.get("mode") == SHADOW
-        if not shadow and _is_whole(operation.options) and self._is_small(source):
+        if not shadow and not operation.options.get("where") and self._is_small(source):
             logger.info("resnapshot", table=str(table), by="job")
             try:
                 with self._context.flagged(table) as live:
-                    return Once(self._context, operation, reporter, source, live).here()
+                    once = Once(self._context, operation, reporter, source, live)
+                    return once.here(_keys(operation.options))
             except NotLocalError as error:
                 logger.info("left to Spark", table=str(table), reason=str(error))
         logger.info("resnapshot", table=str(table), by="Spark")
@@ -135,26 +137,19 @@ class Resnapshot:
 def _read(
     stage: Stage, live: AppliedTable, options: Mapping[str, str], source: SourceTable
 ) -> Staged:
-    if _is_whole(options):
+    where, keys = options.get("where"), _keys(options)
+    if not where and keys is None:
         return stage.whole()
-    if not stage.target.same or live.stopped:
-        raise CdcError(
-            ErrorKind.CONFLICT,
-            f"{stage.table} cannot be read in part: the lake's table is stopped, or has other "
-            "columns",
-            remedy=f"wal2lake resnapshot {stage.table}, without a predicate",
-        )
+    refuse_in_part(stage.target, live)
     held = stage.spark.read.format("delta").load(live.path)
-    if where := options.get("where"):
+    if where:
         part = predicate(stage.moment.connection, stage.table, source.columns, where)
         refuse_unlike(part, {column.name: column.type for column in live.schema.columns})
         return stage.within(part, held)
-    return stage.of_keys(_keys(options), held)
+    return stage.of_keys(keys or [], held)
 
 
-def _keys(options: Mapping[str, str]) -> Sequence[Sequence[str]]:
-    return [tuple(map(str, key)) for key in json.loads(options["keys"])]
-
-
-def _is_whole(options: Mapping[str, str]) -> bool:
-    return not options.get("where") and not options.get("keys")
+def _keys(options: Mapping[str, str]) -> Sequence[Sequence[str]] | None:
+    """Return the keys that are asked for, as texts; None for all rows."""
+    texts = options.get("keys")
+    return [tuple(map(str, key)) for key in json.loads(texts)] if texts else None

@@ -1,6 +1,6 @@
 """Reads one table once, at one moment, and takes its rows into the lake."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +14,7 @@ from cdc.operations.resnapshot.kept_reading import Subject
 from cdc.operations.resnapshot.read import Stage, Staged
 from cdc.operations.resnapshot.small_commit import SmallWriter
 from cdc.operations.resnapshot.small_reading import read_small
-from cdc.operations.resnapshot.target import Target, target_of
+from cdc.operations.resnapshot.target import Target, refuse_in_part, target_of
 from cdc.source.catalog.catalog import SourceTable
 from cdc.state.operation import SHADOW, Operation, TableResult
 
@@ -31,14 +31,16 @@ class Once:
     source: SourceTable
     live: AppliedTable
 
-    def here(self) -> TableResult:
-        """Read a small table whole and in place, without Spark.
+    def here(self, keys: Sequence[Sequence[str]] | None) -> TableResult:
+        """Read a small table in place, without Spark: its rows of these keys, or all of them.
 
         Raises NotLocalError, before anything is written, where only Spark can do it.
         """
         with self._moment(frozen=True) as at:
             target = self._target(at)
-            reading = read_small(at.connection, self.source.table, target, self._tell)
+            if keys is not None:
+                refuse_in_part(target, self.live)
+            reading = read_small(at.connection, self.source.table, target, self._tell, keys)
         writer = SmallWriter(
             self.context,
             self.context.spark,

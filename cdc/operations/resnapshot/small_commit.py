@@ -53,7 +53,7 @@ class SmallWriter(Writer):
         return self._replaced(reading, held)
 
     def _merged(self, reading: SmallReading, held: HeldRows, committer: Committer) -> TableResult:
-        found = small_difference(reading.rows, held.rows, self.target.schema)
+        found = small_difference(reading.rows, held.rows, self.target.schema, reading.keys)
         whole = self.live.stopped or self.live.position.reading == UNREAD
         settled, position = self._begun(reading)
         more = reading.rows_read if whole else sum(found.counts.values())

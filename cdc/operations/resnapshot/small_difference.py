@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from cdc.apply.difference.row_difference import ADDED, CHANGED, KIND, SWEPT
+from cdc.apply.local.change import Key
 from cdc.apply.local.identity import key_of
 from cdc.apply.local.not_local import NotLocalError
 from cdc.apply.local.places import identity
@@ -41,13 +42,20 @@ class SmallDifference:
         return {kind: len(rows) for kind, rows in found.items() if rows}
 
 
-def small_difference(read: pa.Table, held: pa.Table, schema: TableSchema) -> SmallDifference:
+def small_difference(
+    read: pa.Table, held: pa.Table, schema: TableSchema, among: frozenset[Key] | None = None
+) -> SmallDifference:
     """Compare the rows of a reading with the lake's, value by value and bit by bit.
 
     ``read`` has the columns of the table and the numbers of equal rows, ``held`` all that the
-    lake's table has. Raises NotLocalError where the lake's rows cannot be told apart.
+    lake's table has. If the reading is of some keys, ``among`` has these. Raises NotLocalError
+    where the lake's rows cannot be told apart, or the source has a key in another spelling.
     """
     wanted, there = _by_identity(read, schema), _by_identity(held, schema)
+    if among is not None:
+        if wanted.keys() - among:
+            raise NotLocalError("the source spells a key in another way")
+        there = {one: row for one, row in there.items() if one in among}
     both = [(wanted[one], there[one]) for one in wanted if one in there]
     unlike = _unlike(read, held, schema)
     changed = [(new, old) for new, old in both if unlike(new, old)]

@@ -1,6 +1,6 @@
 """Reads a small table from the source into memory, at one moment."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,6 +8,7 @@ import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
 from cdc.apply.local.arrow import arrow_type
+from cdc.apply.local.change import Key
 from cdc.apply.local.not_local import NotLocalError, why_not_local
 from cdc.errors import CdcError
 from cdc.lake.commit.committer import Committer
@@ -17,6 +18,7 @@ from cdc.lake.table.positions import open_table
 from cdc.operations.resnapshot.copies import Copies
 from cdc.operations.resnapshot.read import refuse_many
 from cdc.operations.resnapshot.refused_row import RefusedRow, converted
+from cdc.operations.resnapshot.small_keys import held_keys, wanted_rows
 from cdc.operations.resnapshot.target import Target
 from cdc.source.rows.copied_texts import copied_texts
 from cdc.source.server.connection import Connection, translated
@@ -38,6 +40,7 @@ class SmallReading:
     rows: pa.Table  # in the table's columns; equal rows of a table without a key are numbered
     refused: list[RefusedRow]
     rows_read: int
+    keys: frozenset[Key] | None = None  # the rows are those of these keys; None: of the whole table
 
 
 def is_small(connection: Connection, oid: int, path: str) -> bool:
@@ -62,19 +65,26 @@ def is_small(connection: Connection, oid: int, path: str) -> bool:
 
 
 def read_small(
-    connection: Connection, table: TableId, target: Target, tell: Callable[[int, int], None]
+    connection: Connection,
+    table: TableId,
+    target: Target,
+    tell: Callable[[int, int], None],
+    keys: Sequence[Sequence[str]] | None = None,
 ) -> SmallReading:
-    """Read the whole table, as the connection's transaction sees it.
+    """Read the rows of these keys, or all rows, as the connection's transaction sees them.
 
+    A key has the texts of its columns in Postgres's form, as an event's key has them.
     ``tell`` is called with the blocks and the rows so far; it may raise. Raises NotLocalError if
     Spark has to read the table; like ``copied_texts`` for the source; TABLE_STOPPED if too many
     rows are refused.
     """
     if (reason := why_not_local(target.schema)) is not None:
         raise NotLocalError(reason)
+    wanted = None if keys is None else wanted_rows(connection, target.schema, keys)
     copies, refused = Copies(target.schema), list[RefusedRow]()
     parts, rows_read, size = [copies.numbered(_no_rows(target))], 0, 0
-    for number, texts in enumerate(copied_texts(connection, table, target.columns), start=1):
+    blocks = copied_texts(connection, table, target.columns, wanted)
+    for number, texts in enumerate(blocks, start=1):
         size += texts.nbytes
         if size > MOST_TEXT_BYTES:
             raise NotLocalError("its values are too large")
@@ -84,7 +94,12 @@ def read_small(
         refuse_many([row.reason for row in refused], table)
         rows_read += texts.num_rows
         tell(number, rows_read)
-    return SmallReading(rows=pa.concat_tables(parts), refused=refused, rows_read=rows_read)
+    return SmallReading(
+        rows=pa.concat_tables(parts),
+        refused=refused,
+        rows_read=rows_read,
+        keys=None if keys is None else held_keys(target, keys),
+    )
 
 
 def _no_rows(target: Target) -> pa.Table:

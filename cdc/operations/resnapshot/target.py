@@ -11,6 +11,7 @@ from cdc.events.schema import TableSchema
 from cdc.events.structure.declared import SourceColumn
 from cdc.events.structure.masked import masked
 from cdc.events.structure.structure import Structure, kept_as_text, parse
+from cdc.lake.table.positions import UNREAD
 from cdc.tables import TableId, TableMode, matches
 
 
@@ -54,6 +55,17 @@ def target_of(config: Config, live: AppliedTable, text: str) -> Target:
         and _alike(schema, live)
     )
     return Target(structure=source, schema=live.schema if same else schema, same=same)
+
+
+def refuse_in_part(target: Target, live: AppliedTable) -> None:
+    """Raise CONFLICT if some of the rows cannot be read without the others."""
+    if not target.same or live.stopped or live.position.reading == UNREAD:
+        raise CdcError(
+            ErrorKind.CONFLICT,
+            f"{live.schema.table} cannot be read in part: the lake's table is stopped, waits to be "
+            "read, or has other columns",
+            remedy=f"wal2lake resnapshot {live.schema.table}, without a predicate",
+        )
 
 
 def newest_note(notes: Iterable[PlacedNote], structure: Structure, least: int) -> int:

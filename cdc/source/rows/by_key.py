@@ -110,6 +110,22 @@ def rows_of_keys(
     )
 
 
+def is_of_keys(
+    table: TableId, key: Sequence[KeyColumn], keys: Sequence[Sequence[str]]
+) -> sql.Composed:
+    """Return the condition for the rows of these keys, for a query of ``own_rows``."""
+    places = [sql.Identifier(name) for name in names(len(key))]
+    same = [
+        column.equals(
+            sql.Identifier(table.schema, table.name, column.name), sql.SQL("k.{}").format(place)
+        )
+        for column, place in zip(key, places, strict=True)
+    ]
+    return sql.SQL("EXISTS (SELECT FROM ({}) k WHERE {})").format(
+        _distinct_keys(key, keys, places), sql.SQL(" AND ").join(same)
+    )
+
+
 def _distinct_keys(
     key: Sequence[KeyColumn], keys: Sequence[Sequence[str]], places: Sequence[sql.Identifier]
 ) -> sql.Composed:

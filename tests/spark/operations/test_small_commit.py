@@ -1,6 +1,7 @@
 """A small reading becomes one commit, also if it is killed at a step; a rebuild merges it."""
 
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -177,6 +178,18 @@ def test_of_a_table_that_was_stopped_the_whole_reading_is_kept(
     assert kept.whole
     assert held(Path(kept.path)) == held(job.path) == named(range(5, 14))
     assert kept.position.rows_applied == 10
+
+
+def test_a_reading_of_some_keys_leaves_all_other_rows(tmp_path: Path, spark: SparkSession) -> None:
+    job = Job(tmp_path, spark)
+    some = replace(reading(range(5, 7)), keys=frozenset({(5,), (6,), (7,)}))
+
+    result = job.take(100, some)
+
+    assert (result.changed, result.swept, result.rows_read) == (1, 1, 3)
+    assert held(job.path) == [*named(range(7)), *named(range(8, 10))]
+    [line] = job.context.readings.of(str(TABLE))
+    assert not line.whole
 
 
 def test_a_table_with_other_columns_is_replaced(tmp_path: Path, spark: SparkSession) -> None:

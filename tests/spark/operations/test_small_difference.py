@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from cdc.apply.difference.row_difference import KIND, SWEPT, unlike, whole_rows
+from cdc.apply.difference.row_difference import KIND, SWEPT, at_keys, unlike, whole_rows
 from cdc.apply.local.arrow import arrow_type
+from cdc.apply.local.not_local import NotLocalError
 from cdc.events.schema import Column, TableSchema
 from cdc.lake.table.merge_plan import COPY, DELETED, OFFSET, ROW_HASH
 from cdc.operations.resnapshot.copies import Copies
@@ -20,6 +21,7 @@ from cdc.operations.resnapshot.small_difference import (
     small_difference,
 )
 from cdc.tables import TableId, TableMode
+from tests.local_spark import frame_of
 
 VALUES: Final[dict[str, Sequence[Any]]] = {
     "string": ("", "x", "X", "ä\x00", None),
@@ -78,13 +80,22 @@ def rows_of(difference: pa.Table, of: TableSchema) -> Counter[Hashable]:
 
 
 def both_ways(
-    spark: SparkSession, read: pa.Table, held: pa.Table, of: TableSchema
+    spark: SparkSession,
+    read: pa.Table,
+    held: pa.Table,
+    of: TableSchema,
+    keys: Sequence[tuple[int, int]] | None = None,
 ) -> tuple[Counter[Hashable], Counter[Hashable]]:
-    """Return the difference as Spark finds it, and as this process does."""
+    """Return the difference as Spark finds it, and as this process does.
+
+    If a reading is of some ``keys``, the lake's other rows have no part in it.
+    """
     lake = whole_rows(spark.createDataFrame(held), of, 3)
+    if keys is not None:
+        lake = at_keys(lake, frame_of(spark, keys, "a int, b int"), of)
     spark_s = unlike(spark.createDataFrame(read), lake, of, OFFSET_OF_CUT).toArrow()
     numbered, there = Copies(of).numbered(read), at_offset(Copies(of).numbered(held), of, 3)
-    found = small_difference(numbered, there, of)
+    found = small_difference(numbered, there, of, None if keys is None else frozenset(keys))
     ours = kept_difference(numbered, there, of, found, OFFSET_OF_CUT)
     assert sum(found.counts.values()) == ours.num_rows
     return rows_of(spark_s.cast(ours.select(spark_s.column_names).schema), of), rows_of(ours, of)
@@ -103,6 +114,27 @@ def test_of_a_table_with_a_key(spark: SparkSession, kinds: list[str]) -> None:
 
     assert ours == theirs
     assert len(ours) >= 30 + 20  # 30 are swept and 20 added; most of 30 are changed
+
+
+def test_of_some_keys(spark: SparkSession) -> None:
+    dice, of = random.Random(4), schema(EXACT, TableMode.KEYED, "a", "b")
+    held, read = drawn(dice, of, range(40)), drawn(dice, of, range(20, 60))
+    keys = [(number, number) for number in range(10, 50)]
+    read = read.slice(0, 30)
+
+    theirs, ours = both_ways(spark, read, held, of, keys)
+
+    assert ours == theirs
+    assert len(ours) >= 10 + 10  # 10 are swept and 10 added; most of 20 are changed
+    assert len(ours) <= len(keys)
+
+
+def test_a_key_in_another_spelling_is_left_to_spark() -> None:
+    of = schema([], TableMode.KEYED, "a")
+    read, held = (drawn(random.Random(5), of, [number]) for number in (7, 8))
+
+    with pytest.raises(NotLocalError, match="spells a key"):
+        small_difference(read, held, of, frozenset({(8,)}))
 
 
 def test_of_a_table_without_a_key(spark: SparkSession) -> None:
