@@ -62,7 +62,8 @@ def kept_through(
     folder: Path, definitions: Mapping[str, Definition], schemas: Schemas, worlds: Iterable[World]
 ) -> Iterator[tuple[World, Mapping[str, DerivedEntry]]]:
     """Yield the rows of each cut, and the entries of all derived tables at it."""
-    lake = FiledLake(folder, schemas)
+    # A file that is written anew has its rows twice in what has changed, as removed and as added.
+    lake = FiledLake(folder, schemas, share=2)
     with closing(lake.keep(*definitions.values(), full_rows=10**9)) as tables:
         for world in worlds:
             lake.set(**world)

@@ -35,6 +35,7 @@ class SmallLake:
     cross_check: int = 0
     large: Large | None = None
     measured: bool = False
+    share: float = 0.2
     committed_at: datetime | None = None  # the last commit of the next cut
 
     def path(self, table: TableId) -> str:
@@ -50,6 +51,7 @@ class SmallLake:
             cross_check=self.cross_check,
             large=self.large,
             measured=self.measured,
+            share=self.share,
         )
 
     def set(self, **rows: Values) -> None:
