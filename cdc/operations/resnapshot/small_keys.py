@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from psycopg import sql
 
 from cdc.apply.local.change import Key
@@ -12,6 +11,7 @@ from cdc.apply.local.identity import key_of
 from cdc.events.schema import TableSchema
 from cdc.lake.table.plain_values import plain_values
 from cdc.operations.resnapshot.arrow_values import arrow_rows
+from cdc.operations.resnapshot.refused_row import parted
 from cdc.operations.resnapshot.target import Target
 from cdc.source.rows.by_key import is_of_keys, key_columns
 from cdc.source.server.connection import Connection
@@ -36,7 +36,7 @@ def held_keys(target: Target, keys: Texts) -> frozenset[Key]:
         [one.column for one in of_key],
         [one.pg for one in of_key],
     )
-    rows = made.rows.filter(pc.is_null(made.reasons))
+    rows, _ = parted(made, target.schema.key)
     values = zip(*(plain_values(column) for column in rows.columns), strict=True)
     columns = tuple(one.column for one in of_key)
     found = map(key_of(replace(target.schema, columns=columns)), values)

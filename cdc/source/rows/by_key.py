@@ -98,15 +98,11 @@ def rows_of_keys(
 ) -> sql.Composed:
     """Select the rows of these keys."""
     places = [sql.Identifier(name) for name in names(len(key))]
-    same = [
-        column.equals(sql.Identifier("t", column.name), sql.SQL("k.{}").format(place))
-        for column, place in zip(key, places, strict=True)
-    ]
     return sql.SQL("SELECT {} FROM {} t JOIN ({}) k ON {}").format(
         select_list(columns, "t"),
         own_rows(table),
         _distinct_keys(key, keys, places),
-        sql.SQL(" AND ").join(same),
+        _is_same(key, ("t",), places),
     )
 
 
@@ -115,14 +111,18 @@ def is_of_keys(
 ) -> sql.Composed:
     """Return the condition for the rows of these keys, for a query of ``own_rows``."""
     places = [sql.Identifier(name) for name in names(len(key))]
-    same = [
-        column.equals(
-            sql.Identifier(table.schema, table.name, column.name), sql.SQL("k.{}").format(place)
-        )
-        for column, place in zip(key, places, strict=True)
-    ]
     return sql.SQL("EXISTS (SELECT FROM ({}) k WHERE {})").format(
-        _distinct_keys(key, keys, places), sql.SQL(" AND ").join(same)
+        _distinct_keys(key, keys, places), _is_same(key, (table.schema, table.name), places)
+    )
+
+
+def _is_same(
+    key: Sequence[KeyColumn], row: tuple[str, ...], places: Sequence[sql.Identifier]
+) -> sql.Composed:
+    """Return the condition for a row of the table named ``row`` to have the key ``k``."""
+    return sql.SQL(" AND ").join(
+        column.equals(sql.Identifier(*row, column.name), sql.SQL("k.{}").format(place))
+        for column, place in zip(key, places, strict=True)
     )
 
 

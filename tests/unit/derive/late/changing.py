@@ -77,6 +77,14 @@ def after(log: Sequence[Did]) -> dict[int, Values]:
     return rows
 
 
+def back_and_forth(count: int) -> list[Did]:
+    """Return transactions whose times go back and forth, and whose rows are moved and deleted."""
+    rows = [(number, number, number * 37 % 400) for number in range(count)]
+    log = [Did(row[2], [(None, row)]) for row in rows]
+    log += [Did(400, [(row, None if row[0] % 2 else (row[0], 1, 399 - row[2]))]) for row in rows]
+    return log
+
+
 def time(minute: int) -> datetime:
     return EPOCH + timedelta(minutes=minute)
 
@@ -214,6 +222,14 @@ Found = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]
 def in_cuts(folder: Path, text: str, did: Sequence[Did], number: int) -> list[Found]:
     """Return what there is at each of so many cuts."""
     return Changing(folder / str(number), did).each(text, len(did), number)
+
+
+def alike(folder: Path, text: str, did: Sequence[Did], most: int) -> Found:
+    """Return what there is in the end, which 1, 7 and ``most`` cuts give alike."""
+    found = [in_cuts(folder, text, did, number)[-1] for number in (1, 7, most)]
+    assert found[0] == found[1] == found[2]
+    assert {row[4] for row in found[0][1]} == {"left out", "kept"}
+    return found[0]
 
 
 def both(entries: Sequence[DerivedEntry]) -> Found:

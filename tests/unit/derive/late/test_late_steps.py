@@ -15,6 +15,8 @@ from cdc.state.derived_requests import rebuilds
 from tests.unit.derive.late.changing import (
     Changing,
     Did,
+    alike,
+    back_and_forth,
     both,
     defined,
     hours,
@@ -34,14 +36,7 @@ ASIDE = hours(more=", policy: aside")
 @pytest.mark.parametrize("most", [30, pytest.param(100, marks=pytest.mark.deep)])
 def test_one_seven_and_many_cuts_are_the_same(tmp_path: Path, most: int) -> None:
     """Hazard 12, of a log whose times go back and forth, and whose rows are moved and deleted."""
-    rows = [(number, number, number * 37 % 400) for number in range(60)]
-    did = [Did(row[2], [(None, row)]) for row in rows]
-    did += [Did(400, [(row, None if row[0] % 2 else (row[0], 1, 399 - row[2]))]) for row in rows]
-
-    found = [in_cuts(tmp_path, ASIDE, did, number)[-1] for number in (1, 7, most)]
-
-    assert found[0] == found[1] == found[2]
-    assert {row[4] for row in found[0][1]} == {"left out", "kept"}
+    alike(tmp_path, ASIDE, back_and_forth(60), most)
 
 
 @pytest.mark.parametrize("text", [hours(), ASIDE])

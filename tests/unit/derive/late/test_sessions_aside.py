@@ -17,6 +17,8 @@ from tests.unit.derive.late.changing import (
     Did,
     Values,
     after,
+    alike,
+    back_and_forth,
     hours,
     in_cuts,
     time,
@@ -152,17 +154,9 @@ def test_with_admissions(
 
 @pytest.mark.parametrize("most", [30, pytest.param(100, marks=pytest.mark.deep)])
 def test_one_seven_and_many_cuts_are_the_same(tmp_path: Path, most: int) -> None:
-    rows: list[Values] = [(number, number, number * 37 % 400) for number in range(40)]
-    log = [Did(row[2] or 0, [(None, row)]) for row in rows]
-    log += [
-        Did(400, [(row, None if row[0] % 2 else (row[0], 1, 399 - (row[2] or 0)))]) for row in rows
-    ]
+    log = back_and_forth(40)
 
-    found = [in_cuts(tmp_path, TEXT, log, number)[-1] for number in (1, 7, most)]
-
-    assert found[0] == found[1] == found[2]
-    assert found[0][0] == expected(log, is_emitted=False)
-    assert {row[4] for row in found[0][1]} == {"left out", "kept"}
+    assert alike(tmp_path, TEXT, log, most)[0] == expected(log, is_emitted=False)
 
 
 def expected(
