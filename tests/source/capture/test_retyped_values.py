@@ -17,6 +17,7 @@ from cdc.tables import ColumnId, TableId
 from cdc.waiting import until
 from tests.source.conftest import Maker, judged
 from tests.source.topic import Topic, ops
+from tests.stopped import stopped
 
 pytestmark = pytest.mark.integration
 
@@ -46,7 +47,9 @@ def _goes_on_without(pipeline: Pipeline, source: Connection, change: str) -> Non
     source.execute("INSERT INTO t VALUES (0, 'y')")
     topic.until(lambda found: ops(found) == ["r", "c"])
     source.execute("ALTER TABLE t ALTER w TYPE varchar(100)")  # which does not change the values
-    with source.transaction():
+    # Postgres sends a commit a moment before other sessions see it. A connector that asks the
+    # catalogue in between finds the old type, and does not fail.
+    with stopped(_sender(source, pipeline.name)), source.transaction():
         source.execute("INSERT INTO t VALUES (2, 'abc')")
         source.execute(f"ALTER TABLE t {change}".encode())
     source.execute("INSERT INTO other VALUES (1)")
@@ -66,14 +69,14 @@ def _goes_on_without(pipeline: Pipeline, source: Connection, change: str) -> Non
     table = TableId(pipeline.name, "t")
     told = columns_passed_over(worker_rest.configuration(pipeline.endpoints.connect, pipeline.name))
     assert ColumnId(table, "v") in told
-    [_, _, (_, event)] = topic.events()
+    _, _, (_, event) = topic.events()
     assert "v" not in event["after"]
     assert event["after"]["id"] == 2
 
     assert take_back(pipeline, judged(pipeline.config, source, table.name))
     assert not take_back(pipeline, judged(pipeline.config, source, table.name))
     source.execute("INSERT INTO t VALUES (3, NULL)")
-    events = topic.until(lambda events: len(events) >= 3)
+    events = topic.until(lambda events: len(events) >= 4)
     assert events[-1][1]["after"] == {"id": 3, "v": None, "w": None}
 
 
@@ -89,6 +92,13 @@ def test_no_column_is_left_out_if_no_type_changed(
     topic = Topic(chain, f"{config.name}.{config.name}.t")
     topic.until(lambda found: ops(found) == ["c"])
     assert exclude_unreadable(pipeline, at_an_event=True) == ()
+
+
+def _sender(source: Connection, slot: str) -> int:
+    """Return the process of the server that sends what the slot reads."""
+    query = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s"
+    [pid] = source.execute(query, (slot,)).fetchone() or (None,)
+    return int(pid)
 
 
 def _failed(chain: Endpoints, name: str) -> bool:
