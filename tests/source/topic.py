@@ -4,7 +4,7 @@ import io
 import json
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import fastavro
@@ -24,6 +24,8 @@ class Topic:
 
     chain: Endpoints
     name: str
+    _schemas: dict[int, str] = field(default_factory=dict)
+    """By its number, what the registry has told: it never changes."""
 
     def events(self) -> list[Event]:
         """Return all committed events as pairs of key and value."""
@@ -70,8 +72,10 @@ class Topic:
 
     def _schema(self, raw: bytes) -> str:
         (schema_id,) = struct.unpack(">xi", raw[:5])
-        url = f"{self.chain.registry}/apis/ccompat/v7/schemas/ids/{schema_id}"
-        return str(httpx.get(url).raise_for_status().json()["schema"])
+        if schema_id not in self._schemas:
+            url = f"{self.chain.registry}/apis/ccompat/v7/schemas/ids/{schema_id}"
+            self._schemas[schema_id] = httpx.get(url).raise_for_status().json()["schema"]
+        return self._schemas[schema_id]
 
     def _decode(self, raw: bytes | None) -> Any:  # noqa: ANN401 - Avro is JSON
         if raw is None:
