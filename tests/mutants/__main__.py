@@ -1,6 +1,6 @@
 """Remove a rule or plant a bug in a copy of the tree, and run the tests that should notice.
 
-    python -m tests.mutants [WORD]     mutants whose name contains the word; all without one
+    python -m tests.mutants [WORD]     mutants whose name or file contains the word, or all
 
 For each mutant it prints the first test that failed and its error, because only a reader can tell
 whether the mutant is the reason. It exits with 1 if a mutant survived all tests.
@@ -110,12 +110,12 @@ def _run(
 
 
 def main(word: str) -> int:
-    """Try the mutants whose name contains the word; return 1 if one survived."""
+    """Try the mutants whose name or file contains the word; return 1 if one survived."""
     survivors = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "tree"
         shutil.copytree(ROOT, copy, ignore=ASIDE)
-        for mutant in (one for one in ALL if word in one.name):
+        for mutant in (one for one in ALL if word in one.name or word in one.file):
             failures = red(mutant, copy)
             survivors += not failures
             lines = [f"{mutant.name}: {'red' if failures else 'SURVIVED'}", *failures]
