@@ -43,13 +43,6 @@ DERIVED: Final = (
         tests=_WRITTEN,
     ),
     Mutant(
-        name="derived: changes of other versions are taken for those of these",
-        file="cdc/derive/step/known_changes.py",
-        old="(self.old, self.new) == (old, new) and ",
-        new="",
-        tests=_KEPT,
-    ),
-    Mutant(
         name="derived: equal rows are not numbered",
         file="cdc/derive/engine/numbered.py",
         old="    if not database.values(twins):\n",

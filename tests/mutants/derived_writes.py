@@ -115,6 +115,13 @@ DERIVED_WRITES: Final = (
         tests=_WRITTEN,
     ),
     Mutant(
+        name="derived: changes of other versions are taken for those of these",
+        file=_CHANGES,
+        old="(self.old, self.new) == (old, new) and ",
+        new="",
+        tests=_KNOWN,
+    ),
+    Mutant(
         name="derived: changes that were read serve for other columns",
         file=_CHANGES,
         old=" and set(columns) <= set(\n            self.rows.added.schema.names\n        )",
