@@ -1,4 +1,4 @@
-"""All benchmarks, in the order in which they run.
+"""Lists all benchmarks, in the order in which they run.
 
 The last ones are cut short when time runs out: ``apply`` leaves cells out, ``derived`` parts.
 """

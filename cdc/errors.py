@@ -90,7 +90,7 @@ MEANING: Final[dict[Reason, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How a caller reacts to a kind."""
+    """Says how a caller reacts to errors of a kind."""
 
     exit_code: int  # with which a command ends
     retry: bool  # True only if trying again unchanged can help
@@ -118,7 +118,7 @@ POLICY: Final[dict[ErrorKind, Policy]] = {
 
 
 class CdcError(Exception):
-    """An error with its message, detail and remedy.
+    """Carries the message, the detail and the remedy of an error.
 
     ``message`` is a lower-case statement that names the thing and the place; ``detail`` adds
     facts; ``remedy`` tells the reader what to do. None of them contains a row's value or a secret.

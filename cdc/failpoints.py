@@ -21,7 +21,7 @@ _LOOK_SECONDS: Final = 0.05
 
 @unique
 class Failpoint(StrEnum):
-    """The failpoints before and after each durable step.
+    """Names the failpoints before and after each durable step.
 
     Before a step nothing of it is durable. After it, all of it is, but nothing else knows yet.
     """

@@ -15,7 +15,7 @@ HEARTBEAT_TABLE = "heartbeat"
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableId:
-    """A source table's schema and name, as Postgres spells them."""
+    """Names a source table by its schema and name, as Postgres spells them."""
 
     schema: str
     name: str
@@ -42,7 +42,7 @@ class TableId:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ColumnId:
-    """A column of a source table, as Postgres spells it."""
+    """Names a column of a source table, as Postgres spells it."""
 
     table: TableId
     name: str
@@ -79,7 +79,7 @@ class TableMode(Enum):
 
 
 class TableState(Enum):
-    """The state of a table, set by the job and stored in the ledger."""
+    """Names the state of a table, set by the job and stored in the ledger."""
 
     SNAPSHOTTING = "snapshotting"  # no transaction of the stream is applied yet
     STREAMING = "streaming"  # at the cut of the ledger's row

@@ -1,4 +1,4 @@
-"""A small Spark session with the job's own settings, for tests of DataFrame code."""
+"""Runs a small Spark session with the job's own settings, for tests of DataFrame code."""
 
 import os
 import sys

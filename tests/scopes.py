@@ -1,4 +1,4 @@
-"""Which tests stay on one worker, and in which order they begin.
+"""Decides which tests stay on one worker, and in which order they begin.
 
 Tests that share servers or a Spark session stay together. What lasts longest begins first, so that
 no worker is left with a long scope when the others have nothing left to do.

@@ -1,4 +1,4 @@
-"""The order of the folders under ``cdc``: no import points up or forms a circle.
+"""No import points up in the order of the folders under ``cdc``, and none forms a circle.
 
 Read from the top, ``FLOORS`` follows a change and then what is built on it; a folder may import the
 folders above it in the list. ``docs/architecture.md`` says what each is for.

@@ -67,7 +67,7 @@ def _spark(folder: Path, room: Room, iceberg: list[Path]) -> Iterator[SparkSessi
 
 @dataclass(kw_only=True)
 class Contest:
-    """All ways on copies of one table."""
+    """Lets all ways apply batches, each to its own copy of one table."""
 
     folder: Path
     rows: int

@@ -11,7 +11,7 @@ USUAL_CHANGES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A distribution of keys, and a number of changes."""
+    """Names a distribution of keys, and a number of changes."""
 
     keys: str
     changes: int

@@ -1,4 +1,4 @@
-"""The ways by Spark: ours, a tuned MERGE, that of tutorials, replaceUsing, and Iceberg's."""
+"""Defines the ways by Spark: ours, a tuned MERGE, that of tutorials, replaceUsing, Iceberg's."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ TUTORIAL_SETTINGS: Final = {
 
 
 class OursOnSpark:
-    """The MERGE of the job, with position and guard."""
+    """Applies by the MERGE of the job, with position and guard."""
 
     def __init__(self, spark: SparkSession, path: Path) -> None:
         self._spark, self._path = spark, path
@@ -43,7 +43,7 @@ class OursOnSpark:
 
 
 class TunedMerge:
-    """A MERGE with deletion vectors, few partitions and literal bounds of the keys."""
+    """Applies by a MERGE with deletion vectors, few partitions and literal bounds of the keys."""
 
     def __init__(self, spark: SparkSession, path: Path) -> None:
         self._spark, self._path = spark, path

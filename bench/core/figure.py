@@ -12,7 +12,7 @@ PER_SAMPLE: Final = "samples"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """The raw samples of one quantity, of one way, under some parameters."""
+    """Holds the raw samples of one quantity, of one way, under some parameters."""
 
     name: str  # what was measured: "apply"
     way: str  # who did it: "driver", "tuned MERGE"
@@ -27,7 +27,7 @@ class Figure:
 
     @property
     def typical(self) -> float:
-        """The median of the samples."""
+        """Return the median of the samples."""
         return median(self.samples)
 
     def has(self, parameters: Mapping[str, Parameter]) -> bool:
@@ -48,7 +48,7 @@ Outcome = Figure | NotMeasured
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """All figures of a run."""
+    """Holds all figures of a run, and what was left out."""
 
     figures: tuple[Figure, ...] = ()
     left_out: tuple[NotMeasured, ...] = ()

@@ -1,4 +1,4 @@
-"""Where and how large a run measures."""
+"""Says where and how large a run measures."""
 
 import math
 import shutil

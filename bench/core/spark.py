@@ -1,4 +1,4 @@
-"""A Spark session with the job's settings, for a benchmark without the job."""
+"""Runs a Spark session with the job's settings, for a benchmark without the job."""
 
 import os
 import sys

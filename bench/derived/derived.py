@@ -1,4 +1,4 @@
-"""The benchmark of derived tables: its three parts, one after the other."""
+"""Runs the benchmark of derived tables: its three parts, one after the other."""
 
 import logging
 from collections.abc import Iterator

@@ -37,7 +37,7 @@ _TYPES: Final = {
 
 @dataclass
 class Lake:
-    """The tables in a folder; they keep all their versions."""
+    """Commits to the tables in a folder, which keep all their versions."""
 
     folder: Path
     _first: dict[str, list[int]] = field(default_factory=dict)

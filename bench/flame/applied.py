@@ -20,7 +20,7 @@ CHANGES: Final = 2_500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The stacks of so many batches of so many changes each, which took so many seconds."""
+    """Holds the stacks of so many batches of so many changes each, which took so many seconds."""
 
     stacks: Stacks
     changes: int

@@ -1,4 +1,4 @@
-"""A second of apply by the code of before, in a process of its own.
+"""Profiles a second of apply by the code of before, in a process of its own.
 
 Run as ``python -m bench.flame.before <table> <rows> <seed> <heap> <output>`` in the tree of before,
 so that ``cdc`` is its package. Only that of ``bench`` is imported which needs no newer code.

@@ -46,7 +46,7 @@ class Box:
 
     @property
     def hue(self) -> int:
-        """A hue in degrees, the same for all frames of one package."""
+        """Return a hue in degrees, the same for all frames of one package."""
         package = ".".join(self.name.split(".")[:2])
         return int.from_bytes(blake2b(package.encode(), digest_size=2).digest()) % 360
 

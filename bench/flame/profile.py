@@ -1,4 +1,4 @@
-"""A second of apply, before and after, as flame graphs."""
+"""Draws a second of apply, before and after, as flame graphs."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The limits of Postgres and of Parquet on this machine, without wal2lake."""
+"""Measures the limits of Postgres and of Parquet on this machine, without wal2lake."""
 
 import shutil
 import subprocess

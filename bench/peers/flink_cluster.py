@@ -1,4 +1,4 @@
-"""A Flink cluster of one job manager and one task manager, as two JVMs started directly."""
+"""Runs a Flink cluster of one job manager and one task manager, as two JVMs started directly."""
 
 import os
 import socket
@@ -35,7 +35,7 @@ appender.out.layout.pattern = %d{ISO8601} %-5p %c{1} %m%n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """A running cluster."""
+    """Submits SQL to a running cluster, and asks it for its jobs and its worker."""
 
     root: Path
     jars: list[Path]

@@ -1,4 +1,4 @@
-"""One run of each system: a first snapshot, then a load, with the same figures of both."""
+"""Runs each system once: a first snapshot, then a load, with the same figures of both."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ CHECKPOINT_SECONDS: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """The figures of one run."""
+    """Holds what was measured in one run."""
 
     snapshot: float  # rows per second
     freshness: list[float]  # seconds of each marker

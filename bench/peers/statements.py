@@ -1,4 +1,4 @@
-"""The SQL of the job: one source and one Paimon table for each table, in one statement set."""
+"""Writes the job's SQL: one source and one Paimon table for each table, in one statement set."""
 
 from pathlib import Path
 from typing import Final

@@ -1,1 +1,1 @@
-"""What readers pay after many rounds."""
+"""Measures what readers pay after many rounds."""

@@ -1,4 +1,4 @@
-"""What several plots draw: samples as a distribution, and axes with plain numbers."""
+"""Draws what several plots have: samples as a distribution, and axes with plain numbers."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""The plots of a run, as SVG and PNG."""
+"""Draws the plots of a run, as SVG and PNG."""
 
 from collections.abc import Callable
 from pathlib import Path

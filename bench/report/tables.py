@@ -1,4 +1,4 @@
-"""Tables of a run, for a terminal and for a page."""
+"""Makes tables of a run, for a terminal and for a page."""
 
 from collections.abc import Iterable, Sequence
 

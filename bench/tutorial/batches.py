@@ -11,7 +11,7 @@ from cdc.demo.freshness_meter import FreshnessMeter
 
 
 class Events(Protocol):
-    """The events of the topics: see ``bench.tutorial.tail.Tail``."""
+    """Tells when the events of the topics were committed: see ``bench.tutorial.tail.Tail``."""
 
     def first_after(self, topic: str, offset: int) -> int | None:
         """Return the commit time in milliseconds of the first event from the offset on."""

@@ -1,4 +1,4 @@
-"""A burst of changes, as fast as one connection commits them, to measure throughput."""
+"""Commits a burst of changes, as fast as one connection can, to measure throughput."""
 
 import time
 from dataclasses import dataclass

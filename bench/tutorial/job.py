@@ -1,4 +1,4 @@
-"""The way of most tutorials, for comparison: JSON, foreachBatch, MERGE, Spark's defaults.
+"""Runs the way of most tutorials, for comparison: JSON, foreachBatch, MERGE, Spark's defaults.
 
 Run as ``python -m bench.tutorial.job <bootstrap servers> <lake> <jars> <progress file>``. It merges
 the newest event of each key in a batch. It has no cuts, no ledger and no exact decimals, and it

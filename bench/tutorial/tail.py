@@ -17,7 +17,7 @@ BATCH: Final = 5000
 
 @dataclass(kw_only=True)
 class Tail:
-    """The events that the topics receive from its creation on, read on demand."""
+    """Reads, on demand, the events that the topics receive from its creation on."""
 
     bootstrap: str
     topics: list[str]

@@ -37,7 +37,7 @@ VIEWS: Final = f"{PREFIX}.shop.page_views"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tutorial:
-    """The running tutorial job and its files."""
+    """Tells what the running tutorial job has merged, from its files."""
 
     process: subprocess.Popen[bytes]
     progress: Path

@@ -23,7 +23,7 @@ BEFORE_NAME: Final = "before"
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A tree of wal2lake's code."""
+    """Runs a tree of wal2lake's code."""
 
     name: str
     tree: Path

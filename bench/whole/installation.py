@@ -1,4 +1,4 @@
-"""An installation of wal2lake with all its servers, in a directory of its own."""
+"""Runs an installation of wal2lake with all its servers, in a directory of its own."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ _ELSEWHERE: Final = "http://127.0.0.1:1"  # never contacted: a configured server
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """One installation, run by some code.
+    """Runs one installation by some code.
 
     ``snapshot`` says who reads the tables first, for code that leaves the choice.
     """

@@ -19,7 +19,7 @@ _MARK: Final = sql.SQL("insert into {} values (%s, 0, 0, 'marker', null, now())"
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A transaction that inserted the row ``id`` into every marked table."""
+    """Records a transaction that inserted the row ``id`` into every marked table."""
 
     id: int
     committed_at: float  # when the commit had returned, in seconds since 1970

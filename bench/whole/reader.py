@@ -1,4 +1,4 @@
-"""An independent reader in a process of its own: delta-rs, and nothing of wal2lake's code.
+"""Reads the lake in a process of its own, by delta-rs and with nothing of wal2lake's code.
 
 Run as ``python -m bench.whole.reader <lake> <tables> <output>``. It follows the ledger, opens the
 marked tables at the versions of each new cut, reads the highest marker in each, and writes when it

@@ -1,4 +1,4 @@
-"""One round: a transaction over seven tables, from landed to published, by ours and by before."""
+"""Times a round: a transaction over seven tables, from landed to published, by ours and before."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime

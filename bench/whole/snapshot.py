@@ -1,4 +1,4 @@
-"""The first snapshot of one large table, and what COPY to Parquet would take."""
+"""Measures the first snapshot of one large table, and what COPY to Parquet would take."""
 
 import time
 from collections.abc import Iterator

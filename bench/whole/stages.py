@@ -1,4 +1,4 @@
-"""The time of each stage of a round, from the job's own histograms."""
+"""Reads the time of each stage of a round from the job's own histograms."""
 
 import math
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The tables of the source, and the changes that writers make to them."""
+"""Creates the tables of the source, and makes the changes of writers to them."""
 
 from dataclasses import dataclass, field
 from random import Random

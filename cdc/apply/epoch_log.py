@@ -37,7 +37,7 @@ class EpochLog:
 
 @dataclass(frozen=True)
 class PinnedLog:
-    """One version of the log."""
+    """Reads one version of the log."""
 
     log: EpochLog
     version: int

@@ -36,7 +36,7 @@ _POSITIONS: Final = ("lsn", "lsn_proc", "lsn_commit")
 
 
 class ChainState(Enum):
-    """The state of an unbroken chain at a start."""
+    """Says at a start whether the chain can go on, or has to begin from scratch."""
 
     WHOLE = "whole"  # connector, slot and position can go on
     UNFINISHED = "unfinished"  # the first snapshot was interrupted, and nothing of it has landed

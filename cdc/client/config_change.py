@@ -1,4 +1,4 @@
-"""The steps of ``apply-config``: refuse, take the configuration over, find the tables to read."""
+"""Take the steps of ``apply-config``: refuse, take the configuration over, find tables to read."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager

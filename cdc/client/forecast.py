@@ -52,7 +52,7 @@ class SlotRoom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskRoom:
-    """The free space of a local disk."""
+    """Says how much space is free on a local disk, and how much is needed."""
 
     place: str  # the configuration key
     path: str
@@ -67,7 +67,7 @@ class DiskRoom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """The forecast for all tables of one operation."""
+    """Forecasts what one operation takes for all its tables."""
 
     command: str
     tables: tuple[TableForecast, ...]

@@ -38,7 +38,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedTable:
-    """A table of the source that the configured patterns match."""
+    """Describes a table of the source that the configured patterns match."""
 
     table: str  # schema.table
     mode: str  # TableMode
@@ -67,7 +67,7 @@ class RemovedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """The actual state of the pipeline."""
+    """Describes the actual state of the pipeline."""
 
     captured: frozenset[str]  # the connector's tables; empty until the first snapshot is over
     ledger: Mapping[str, bool] | None  # by table: are its rows in the lake? None before any cut

@@ -25,7 +25,7 @@ SchemaOfId = Callable[[int], str | None]
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One column of a decoded key."""
+    """Holds one column of a decoded key."""
 
     column: str
     field: RowField

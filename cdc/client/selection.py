@@ -27,7 +27,7 @@ class TableChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExistingTables:
-    """The tables that exist, in the lake and in the source."""
+    """Says which tables exist in the lake and in the source."""
 
     states: Mapping[str, str]  # by schema.table, in the ledger's newest row, or before any
     captured: Collection[TableId] | None = None  # None: the operation does not need the source
@@ -41,7 +41,7 @@ class ExistingTables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The selected tables, each once."""
+    """Names the selected tables, each once, or says why there are none."""
 
     tables: tuple[TableId, ...]
     nothing: str = ""  # why no table is selected

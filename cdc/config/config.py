@@ -1,4 +1,4 @@
-"""The configuration file as a whole, and its sections other than ``source``."""
+"""Define the configuration file as a whole, and those sections that have no module of their own."""
 
 import re
 from pathlib import Path
@@ -178,7 +178,7 @@ class Job(Section):
 
     @property
     def trigger_seconds(self) -> float:
-        """The shortest time between two micro-batches.
+        """Return the shortest time between two micro-batches.
 
         A change waits for half of it on average, and the rest of the way takes time as well. Each
         micro-batch has a price, however few changes it holds: so there are no more than are needed.
@@ -211,7 +211,7 @@ class Stack(Section):
 
 
 class Config(Section):
-    """The whole configuration file."""
+    """Holds the whole configuration file."""
 
     name: str = "wal2lake"
     """The name of the slot, the publication and the connector, and the prefix of the topics: a

@@ -1,4 +1,4 @@
-"""The section of the configuration file about derived tables."""
+"""Define the section of the configuration file about derived tables."""
 
 from pathlib import Path
 from typing import Literal

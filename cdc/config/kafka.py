@@ -1,4 +1,4 @@
-"""The ``kafka`` section of the configuration file."""
+"""Define the ``kafka`` section of the configuration file."""
 
 from pathlib import Path
 from typing import Literal, Self

@@ -24,7 +24,7 @@ TEXTS: Final = frozenset({"text", "varchar", "bpchar", "citext"})
 
 @dataclass(frozen=True, slots=True)
 class Masks:
-    """The masks by pattern, in the order of the configuration."""
+    """Holds the masks by pattern, in the order of the configuration."""
 
     by_pattern: tuple[tuple[str, str], ...] = ()
     salt: str = field(default="", repr=False)

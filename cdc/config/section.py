@@ -1,4 +1,4 @@
-"""The common base of the configuration file's sections."""
+"""Define the common base of the configuration file's sections."""
 
 from pathlib import Path
 from typing import Protocol
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 
 
 class Section(BaseModel):
-    """A section of the configuration file.
+    """Serves as the base of every section of the configuration file.
 
     The docstrings of sections and keys become the reference, docs/reference/configuration.md.
     """

@@ -1,4 +1,4 @@
-"""The ``source`` section of the configuration file."""
+"""Define the ``source`` section of the configuration file."""
 
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeVar

@@ -1,4 +1,4 @@
-"""The directory of the demo: its configuration, lake and state, and the commands on them."""
+"""Manage the demo's directory: its configuration, lake and state, and the commands on them."""
 
 import shutil
 import subprocess
@@ -28,12 +28,12 @@ class DemoDirectory:
 
     @property
     def config_file(self) -> Path:
-        """The configuration of the demo."""
+        """Return the configuration file of the demo."""
         return self.root / "wal2lake.yaml"
 
     @property
     def logs(self) -> Path:
-        """The directory of the log files."""
+        """Return the directory of the log files."""
         return self.root / "state" / "logs"
 
     def create(self) -> Config:

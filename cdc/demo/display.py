@@ -1,4 +1,4 @@
-"""The live display of the demo: a table on a terminal, plain lines elsewhere."""
+"""Show the demo live: as a table on a terminal, as plain lines elsewhere."""
 
 import math
 from types import TracebackType

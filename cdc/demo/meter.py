@@ -16,7 +16,7 @@ RECENT = 50  # the freshness shown while running is that of so many commits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One measurement of the pipeline."""
+    """Holds one measurement of the pipeline."""
 
     seconds: float  # since the start of the meter
     landed: int  # offsets landed in the log since then

@@ -19,7 +19,7 @@ class GivenUpError(Exception):
 
 @dataclass(kw_only=True)
 class Clerk:
-    """One writer: its cursor, its random choices, its share of the ids and its changes."""
+    """Makes one writer's changes, with its cursor, random choices and share of the ids."""
 
     cursor: psycopg.Cursor[Any]
     rng: Random

@@ -1,4 +1,4 @@
-"""The measured stages of a run with the shop, shared by the demo and the benchmark."""
+"""Run and measure the stages with the shop, for the demo and the benchmark."""
 
 import time
 from collections import Counter
@@ -32,7 +32,7 @@ class Snapshot:
 
     @property
     def rate(self) -> float:
-        """Rows per second."""
+        """Return the rows per second."""
         return sum(self.rows.values()) / self.seconds
 
 

@@ -1,1 +1,1 @@
-"""Tables derived from the captured ones: at every cut they equal a query over their inputs."""
+"""Derive tables from the captured ones: at every cut they equal a query over their inputs."""

@@ -20,7 +20,7 @@ MOST_ITEMS: Final = LONGEST // 2
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A framed message: the writer's schema id and the Avro bytes."""
+    """Holds the parts of a framed message: the writer's schema id and the Avro bytes."""
 
     schema_id: int
     body: bytes

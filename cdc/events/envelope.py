@@ -16,7 +16,7 @@ NEW_KEY: Final = "__debezium.newkey"
 
 
 class Op(Enum):
-    """What an event did, as the connector's letter."""
+    """Says what an event did, as the connector's letter."""
 
     READ = "r"  # found by a snapshot
     CREATE = "c"

@@ -29,7 +29,7 @@ _DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column with its Postgres name and its lake type (Spark DDL text)."""
+    """Describes a column by its Postgres name and its lake type (Spark DDL text)."""
 
     name: str
     type: str
@@ -39,7 +39,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSchema:
-    """The columns of a lake table, without wal2lake's own.
+    """Describes the columns of a lake table, without wal2lake's own.
 
     ``key`` names the columns that identify a row; it is empty unless ``mode`` is KEYED.
     """
@@ -84,7 +84,7 @@ Difference = Unchanged | Additive | Incompatible
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowField:
-    """A column in one writer's schema: its Avro name and type, and its declared type."""
+    """Describes a column in one writer's schema: its Avro name and type, and its declared type."""
 
     name: str
     type: Any

@@ -1,1 +1,1 @@
-"""The long-running job: its start, its threads, and its own watch."""
+"""Start the long-running job, run its threads, and watch it."""

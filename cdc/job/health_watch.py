@@ -68,7 +68,7 @@ def watch_health(
 
 
 class _Probes:
-    """One probe, with its own thread, for every part besides the job."""
+    """Runs one probe, with its own thread, for every part besides the job."""
 
     def __init__(self, pipeline: Pipeline, topics: list[str]) -> None:
         endpoints = pipeline.endpoints

@@ -30,7 +30,7 @@ from cdc.operations.retention import Retention
 
 @dataclass(frozen=True, slots=True)
 class LandingQuery:
-    """The running landing query."""
+    """Holds the running landing query, and raises the error that ended it."""
 
     lander: Lander
     query: StreamingQuery

@@ -38,7 +38,7 @@ logger = structlog.get_logger(__name__)
 
 
 class Page(NamedTuple):
-    """An answer."""
+    """Holds the answer to a request for a page."""
 
     code: HTTPStatus
     content_type: str

@@ -20,7 +20,7 @@ from cdc.kafka.topics import SECONDS, unreachable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicFacts:
-    """The offsets and settings of a topic's only partition, for a reader of committed records."""
+    """Gives a topic's settings, and the offsets of committed records in its only partition."""
 
     topic: str
     first: int  # the earliest offset

@@ -30,7 +30,7 @@ SECONDS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """A topic of one partition, so that offsets give the order, with these ``settings``.
+    """Asks for a topic of one partition, so that offsets give the order, with these ``settings``.
 
     An existing topic may have all of the settings in ``instead``, unless that is empty.
     """

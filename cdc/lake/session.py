@@ -1,4 +1,4 @@
-"""The Spark session of the job, with every setting and the reason for it."""
+"""Build the Spark session of the job, with every setting and the reason for it."""
 
 import os
 import sys

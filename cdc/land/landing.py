@@ -12,7 +12,7 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSpan:
-    """The events of one topic in one landing."""
+    """Describes the events of one topic in one landing."""
 
     last: int  # offset of the last event
     count: int
@@ -21,7 +21,7 @@ class TopicSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landing:
-    """One append to the log; ``topics`` maps each topic with events to their span.
+    """Describes one append to the log; ``topics`` maps each topic with events to their span.
 
     ``events`` are its rows of the log; None where they are not in memory.
     """
@@ -32,7 +32,7 @@ class Landing:
 
     @property
     def count(self) -> int:
-        """The number of events in all topics."""
+        """Return the number of events in all topics."""
         return sum(span.count for span in self.topics.values())
 
 

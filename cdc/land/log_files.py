@@ -36,7 +36,7 @@ class _Work:
 
 
 class LogFiles:
-    """The files of the log at ``path``; used by the thread that appends to it."""
+    """Combines small files of the log at ``path``; used by the thread that appends to it."""
 
     def __init__(self, path: str, policy: Job, appender: Appender, executor: Executor) -> None:
         """Combine files by ``executor``."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatch:
-    """The offsets of one micro-batch."""
+    """Holds the offsets of one micro-batch."""
 
     ranges: Mapping[str, range]  # by topic
     exact: bool
@@ -25,7 +25,7 @@ class MicroBatch:
 
 
 class MicroBatches:
-    """The micro-batches of one query, asked for in their order by one thread."""
+    """Reads the micro-batches of one query, for which one thread asks in their order."""
 
     def __init__(self, checkpoint: Path, begin: Mapping[str, int]) -> None:
         """``begin`` has the first offset that the query reads, by topic, where it is known."""

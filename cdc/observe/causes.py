@@ -14,7 +14,7 @@ _NEW_EPOCH: Final = "run wal2lake up --new-epoch, then wal2lake resnapshot --all
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotFacts:
-    """The replication slot, and the sessions of its reader."""
+    """Describes the replication slot, and the sessions of its reader."""
 
     exists: bool
     lost: bool = False

@@ -17,7 +17,7 @@ _STEP_SECONDS: Final = 15.0
 
 
 class Hop(StrEnum):
-    """A part of a change's way from the source to the tables."""
+    """Names a part of a change's path from the source to the tables."""
 
     CAPTURE = "source to Kafka"
     LAND = "Kafka to log"

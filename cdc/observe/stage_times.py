@@ -16,7 +16,7 @@ BOUNDS: Final = tuple(
 
 
 class Stage(StrEnum):
-    """A part of the way from Kafka to a published cut.
+    """Names a part of the path from Kafka to a published cut.
 
     Decoding, reducing and committing are those of batches that this process applies.
     """
@@ -31,7 +31,7 @@ class Stage(StrEnum):
 
 @dataclass(slots=True)
 class Histogram:
-    """How often something took how long."""
+    """Counts how often something took how long."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
     seconds: float = 0.0  # all together

@@ -1,1 +1,1 @@
-"""The source: its Postgres server, catalogue, publication, slot, and the Debezium connector."""
+"""Set up, read and watch the source: its server, catalogue, publication, slot and connector."""

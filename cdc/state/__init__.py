@@ -1,1 +1,1 @@
-"""The state directory: files through which commands and the running job communicate."""
+"""Keep the state directory: files through which commands and the running job communicate."""

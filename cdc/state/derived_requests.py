@@ -9,7 +9,7 @@ from cdc.tables import TableId
 
 @dataclass(frozen=True, slots=True)
 class DerivedRequests:
-    """The requests of one kind, below one directory."""
+    """Keeps the requests of one kind, below one directory."""
 
     folder: Path
 

@@ -1,4 +1,4 @@
-"""The layout of the state directory, and its secrets."""
+"""Define the layout of the state directory, and keep its secrets."""
 
 import json
 import secrets
@@ -51,7 +51,7 @@ class StateDir:
 
     @property
     def stack_file(self) -> Path:
-        """The supervisor's report: see cdc/stack/process/stack_report.py."""
+        """Return the file of the supervisor's report: see cdc/stack/process/stack_report.py."""
         return self.root / "stack.json"
 
     @property
@@ -61,7 +61,7 @@ class StateDir:
 
     @property
     def job_file(self) -> Path:
-        """The job's state: see cdc/state/job_state.py."""
+        """Return the file of the job's state: see cdc/state/job_state.py."""
         return self.root / "job.json"
 
     def data(self, server: str) -> Path:

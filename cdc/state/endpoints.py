@@ -1,4 +1,4 @@
-"""The addresses of the source, Kafka, Connect and the registry, configured or embedded."""
+"""Combine the configured and the embedded addresses of source, Kafka, Connect and registry."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

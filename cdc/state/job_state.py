@@ -1,4 +1,4 @@
-"""The job's own state file in the state directory."""
+"""Write the job's own state file in the state directory."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""An operation: work on tables that a command asked the job for, and its progress.
+"""Define an operation: work on tables that a command asked the job for, and its progress.
 
 Pure: data classes, what can be derived from them, and their JSON form.
 """
@@ -48,7 +48,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableResult:
-    """The result of an operation for one table."""
+    """Holds the result of an operation for one table."""
 
     table: str
     rows_read: int = 0
@@ -121,7 +121,7 @@ class Progress:
 
     @property
     def outcome(self) -> str:
-        """One sentence: the result, or the reason of the failure and its remedy; empty before."""
+        """Return one sentence: the result, or the reason and the remedy; empty before the end."""
         if self.state is OperationState.DONE:
             return summary(self.results)
         if not self.state.ended:

@@ -1,4 +1,4 @@
-"""A pipeline as its commands and its job see it: its configuration and its addresses."""
+"""Define a pipeline as its commands and its job see it: its configuration and its addresses."""
 
 import json
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from cdc.state.endpoints import Endpoints, combine
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """One pipeline: its configuration, and the addresses of its parts."""
+    """Holds the configuration of one pipeline, and the addresses of its parts."""
 
     config: Config
     endpoints: Endpoints

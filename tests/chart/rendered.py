@@ -26,7 +26,7 @@ def named(values: Path | None) -> str:
 
 @dataclass(slots=True)
 class Chart:
-    """The chart and the Helm that renders it."""
+    """Renders the chart with Helm, and keeps what each file of values gives."""
 
     helm: Path
     home: Path

@@ -18,7 +18,7 @@ from cdc.source.server.connection import Connection, connect
 
 @dataclass(kw_only=True)
 class Pair:
-    """A schema of the source, and a lake for it."""
+    """Makes a schema of the source anew, and tables of a lake for it."""
 
     url: str
     schema: str

@@ -1,4 +1,4 @@
-"""The stack of docker-compose.yml under another name and on free ports, run by Compose itself."""
+"""Runs the stack of docker-compose.yml by Compose, under another name and on free ports."""
 
 import json
 import os

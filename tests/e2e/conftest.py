@@ -1,4 +1,4 @@
-"""An installation run by its command line on a Postgres that it did not start."""
+"""Provides an installation run by its command line on a Postgres that it did not start."""
 
 from collections.abc import Iterator
 

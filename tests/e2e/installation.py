@@ -1,4 +1,4 @@
-"""An installation under test: its commands, its source and an independent reader of its lake."""
+"""Runs commands of an installation under test, and reads its source and its lake independently."""
 
 import json
 import math
@@ -91,12 +91,12 @@ class Installation:
 
     @property
     def source_url(self) -> str:
-        """The source's URL."""
+        """Return the source's URL."""
         return self.servers["postgres"].address
 
     @property
     def state_dir(self) -> Path:
-        """The state directory."""
+        """Return the state directory."""
         return self.folder / ".wal2lake"
 
     def run(self, *arguments: str, expect: int = 0) -> str:
@@ -118,7 +118,7 @@ class Installation:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of commands."""
+        """Return the environment of commands."""
         return os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 
     def facts(self, *arguments: str) -> dict[str, Any]:

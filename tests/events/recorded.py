@@ -1,4 +1,4 @@
-"""The recorded events of ``tests/data/events``, read with the independent decoder."""
+"""Reads the recorded events of ``tests/data/events`` with the independent decoder."""
 
 import base64
 import json

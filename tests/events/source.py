@@ -1,4 +1,4 @@
-"""A model of a source table with large values, and the events its changes make.
+"""Models a source table with large values, and the events that its changes make.
 
 The table is the recorded ``toasty``; an update sends the placeholder for each large value that it
 leaves as it is, as Postgres does. The rows of the model are what Postgres would show: the oracle
@@ -44,7 +44,7 @@ def placeholders(placeholder: str) -> Row:
 
 @dataclass(kw_only=True)
 class Source:
-    """Rows by id, and the log of what happened to them."""
+    """Holds rows by id, and the log of what happened to them."""
 
     placeholder: str
     rows: dict[int, Row] = field(default_factory=dict)

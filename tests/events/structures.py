@@ -52,7 +52,7 @@ def structure(*columns: dict[str, Any], **more: Any) -> Structure:  # noqa: ANN4
 
 
 def numeric(precision: int, scale: int) -> dict[str, Any]:
-    """The type of ``numeric(precision, scale)`` for ``column``."""
+    """Return the type of ``numeric(precision, scale)`` for ``column``."""
     return {"kind": "numeric", "modifier": (precision << 16 | scale & 0x7FF) + 4}
 
 

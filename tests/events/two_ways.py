@@ -236,7 +236,7 @@ def at_random(
     count: int,
     key: Collection[str] = ("id",),
 ) -> Iterator[dict[str, Any]]:
-    """Rows with a key and a few random values, half of them from the edges."""
+    """Yield rows with a key and a few random values, half of them from the edges."""
     types = row_types(schema_json)
     values = _values(types, placeholder)
     names = [name for name, some in values.items() if some and name not in key]

@@ -1,4 +1,4 @@
-"""One real stack for all experiments: Postgres, Kafka, registry, Connect."""
+"""Runs one real stack for all experiments: Postgres, Kafka, registry, Connect."""
 
 from collections.abc import Generator, Iterator
 

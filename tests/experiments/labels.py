@@ -23,7 +23,7 @@ _SECONDS: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """One event of a table with its place according to the connector and to Kafka."""
+    """Describes one event of a table, with its place according to the connector and to Kafka."""
 
     offset: int  # in Kafka
     op: str
@@ -51,7 +51,7 @@ class Label:
 
 @dataclass(kw_only=True)
 class Reader:
-    """A reader of one pipeline's topics, each of one partition."""
+    """Reads one pipeline's topics, each of one partition."""
 
     endpoints: Endpoints
     schemas: dict[int, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A pipeline up to Kafka and the tools of an experiment: open sessions, signals, restarts."""
+"""Runs a pipeline up to Kafka, with the tools of an experiment: sessions, signals, restarts."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -33,14 +33,14 @@ _settings: Final = bootstrap.connector_settings
 
 @dataclass(kw_only=True)
 class Stack:
-    """The servers of an experiment."""
+    """Holds the servers of an experiment."""
 
     servers: Mapping[str, Server]
     worker: Mapping[str, str]
 
     @property
     def endpoints(self) -> Endpoints:
-        """The servers' addresses."""
+        """Return the servers' addresses."""
         return Endpoints(
             source_url=self.servers["postgres"].address,
             kafka=Broker(self.servers["kafka"].address),
@@ -68,7 +68,7 @@ class Pipeline:
 
     @property
     def config(self) -> Config:
-        """The pipeline's configuration."""
+        """Return the pipeline's configuration."""
         return Config(
             name=self.name,
             source=Source(tables=[f"{self.name}.*"], snapshot="connector"),
@@ -98,7 +98,7 @@ class Pipeline:
 
     @property
     def placeholder(self) -> str:
-        """The connector's placeholder for unchanged large values."""
+        """Return the connector's placeholder for unchanged large values."""
         return placeholder(self.given)
 
     def start(self, *, signals: bool = False) -> None:

@@ -73,7 +73,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Samples:
-    """The samples of one outage, in order."""
+    """Takes the samples of one outage, and keeps them in order."""
 
     connection: psycopg.Connection[Any]
     taken: list[Sample] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Samples:
 
     @property
     def written(self) -> int:
-        """The bytes of WAL written between the first and the last sample."""
+        """Return the bytes of WAL written between the first and the last sample."""
         return self.taken[-1].written - self.taken[0].written
 
     @property
@@ -96,7 +96,7 @@ class Samples:
 
     @property
     def settled(self) -> list[int]:
-        """The bytes retained at each sample of the second half."""
+        """Return the bytes retained at each sample of the second half."""
         return [sample.retained for sample in self.taken[len(self.taken) // 2 :]]
 
 

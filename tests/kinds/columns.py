@@ -42,7 +42,7 @@ Read = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A column's declaration, the texts of its values, and how to compare them.
+    """Describes a column: its declaration, the texts of its values, and how to compare them.
 
     ``oracle`` is SQL over ``{c}`` that prints the value in Postgres; ``read`` prints the lake's
     Python value the same way.

@@ -92,7 +92,7 @@ def clocks() -> Texts:
 
 
 def far_dates() -> Texts:
-    """All dates of Postgres: BC, the far future, infinities."""
+    """Return dates of the whole range of Postgres: BC, the far future, infinities."""
     bc = st.builds("{:04}-{:02}-{:02} BC".format, _to(4713), _to(11), _to(28))
     later = st.builds("{}-{:02}-{:02}".format, st.integers(10_000, 5_874_897), _to(12), _to(28))
     return dates() | bc | later | st.sampled_from(["infinity", "-infinity", "4714-11-24 BC"])
@@ -219,7 +219,7 @@ def lsns() -> Texts:
 
 
 def words(glue: str) -> Texts:
-    """A few words, joined by ``glue``."""
+    """Return a few words, joined by ``glue``."""
     return st.lists(WORD, min_size=1, max_size=4).map(glue.join)
 
 

@@ -1,4 +1,4 @@
-"""A real pipeline over the tables of ``columns.py``: servers, connector and job."""
+"""Runs a real pipeline over the tables of ``columns.py``: servers, connector and job."""
 
 import signal
 import subprocess
@@ -69,7 +69,7 @@ def _values(kind: Kind, number: int) -> list[str | None]:
 
 @dataclass(kw_only=True)
 class Pipeline:
-    """The tables' source and lake, and how to fill and compare them."""
+    """Fills the tables at the source, and compares them with the lake."""
 
     given: pipelines.Pipeline
     rows: dict[str, int] = field(default_factory=dict)  # inserted so far, by table

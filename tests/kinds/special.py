@@ -1,4 +1,4 @@
-"""Tables of special values: beyond limits, large, in keys, of refused types."""
+"""Makes tables of special values: beyond limits, large, in keys, of refused types."""
 
 from hypothesis import strategies as st
 

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.integration
 
 @dataclass(frozen=True, kw_only=True)
 class Reader(Filled):
-    """A reader of one Postgres's tables into a lake."""
+    """Reads one Postgres's tables into a lake."""
 
     spark: SparkSession
 

@@ -1,4 +1,4 @@
-"""A command as somebody at a terminal sees it."""
+"""Runs a command on a terminal, and returns what somebody there sees."""
 
 import os
 import pty

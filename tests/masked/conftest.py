@@ -24,7 +24,7 @@ class Clinic(Installation):
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of commands."""
+        """Return the environment of commands."""
         given = os.environ | {"WAL2LAKE_SOURCE__HASH_SALT": SALT}
         return given | {"PYTHONPATH": str(Path(__file__).parents[2])}
 

@@ -22,7 +22,7 @@ _HOP: Final = frozenset({"connection", "expect", "transfer-encoding", "keep-aliv
 
 
 class Fault(Enum):
-    """What happens to a request."""
+    """Says what happens to a request."""
 
     NONE = "none"
     BUSY = "busy"  # 503, and the store never sees it
@@ -35,7 +35,7 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Which requests meet a fault: a share of all, or the first ones of a kind."""
+    """Says which requests meet a fault: a share of all, or the first ones of a kind."""
 
     shares: Mapping[str, float] = field(default_factory=dict)  # by the value of a Fault
     seed: int = 0

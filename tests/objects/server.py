@@ -25,7 +25,7 @@ _NUMBERS: Final = count()
 
 @dataclass(slots=True)
 class Faults:
-    """The faults of a running proxy."""
+    """Sets the faults of a running proxy, and tells which were met."""
 
     url: str
     _before: int = 0
@@ -61,7 +61,7 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class ObjectServer:
-    """A running store."""
+    """Tells how to reach a running store, and makes lakes in it."""
 
     url: str  # of the proxy
     port: int  # of moto itself

@@ -1,4 +1,4 @@
-"""The small lake of the tests of derived tables, in an object store."""
+"""Puts the small lake of the tests of derived tables into an object store."""
 
 from dataclasses import dataclass
 

@@ -33,7 +33,7 @@ class Stored(Armed):
 
     @property
     def lake(self) -> str:
-        """The lake's path."""
+        """Return the lake's path."""
         return self.lake_place
 
 

@@ -1,4 +1,4 @@
-"""A shop whose lake an operator repairs by the command line, on real servers."""
+"""Provides a shop whose lake an operator repairs by the command line, on real servers."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -27,7 +27,7 @@ SNAPSHOT = (-1, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """An event and its place in the source: the commit's number, and the event's number in it."""
+    """Holds an event and its place in the source: the commit's number, and the event's in it."""
 
     event: ChangeEvent
     place: tuple[int, int]

@@ -42,7 +42,7 @@ class LakeValue:
 
 @dataclass(kw_only=True)
 class Reduction:
-    """The effect of a slice: whether it empties the table, and the last row of each key."""
+    """Holds the effect of a slice: whether it empties the table, and the last row of each key."""
 
     emptied: bool = False
     latest: dict[int, Row | None] = field(default_factory=dict)

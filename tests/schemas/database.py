@@ -1,4 +1,4 @@
-"""A random database, as the statements that create it: a pure function of a seed.
+"""Makes the statements that create a random database: a pure function of a seed.
 
 Postgres decides whether a statement is legal; each one it refuses is one table or row less.
 """
@@ -31,7 +31,7 @@ class Column:
 
     @property
     def declared(self) -> str:
-        """The column's definition in CREATE TABLE."""
+        """Return the column's definition in CREATE TABLE."""
         return f"{identifier(self.name)} {self.kind.declared} {self.more}".rstrip()
 
 
@@ -47,7 +47,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """The random choices of one database."""
+    """Makes the random choices of one database."""
 
     rng: random.Random
     schemas: tuple[str, ...]

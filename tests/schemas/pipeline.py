@@ -1,4 +1,4 @@
-"""One random database and its pipeline, on servers shared with others."""
+"""Runs one random database and its pipeline, on servers shared with others."""
 
 import json
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ Name = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Database:
-    """One of several databases of a server, as a source of its own."""
+    """Makes one of several databases of a server a source of its own."""
 
     server: Server
     name: str
@@ -56,7 +56,7 @@ class Database:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The tables, by the outcome of ``check``."""
+    """Sorts the tables by the outcome of ``check``."""
 
     captured: tuple[str, ...]
     appended: tuple[str, ...]

@@ -35,7 +35,7 @@ def canary(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Trust:
-    """An authority, one that nobody trusts, and certificates of ``localhost``."""
+    """Holds an authority, one that nobody trusts, and certificates of ``localhost``."""
 
     ours: Authority
     other: Authority
@@ -58,7 +58,7 @@ class Trust:
 
 @dataclass(frozen=True, kw_only=True)
 class Brokers:
-    """The running Kafka, as clients with different logins see it."""
+    """Holds the running Kafka, as clients with different logins see it."""
 
     server: SecureKafka
     pipeline: Broker
@@ -133,7 +133,7 @@ def kafka(trust: Trust, servers_state: StateDir) -> Iterator[Brokers]:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnServers:
-    """All servers, running, and the pipeline's password at each."""
+    """Holds all servers, running, and the pipeline's password at each."""
 
     state: StateDir
     trust: Trust

@@ -65,7 +65,7 @@ class SecureKafka(KafkaServer):
 
     @property
     def broker(self) -> Broker:
-        """The address for clients that log in by SCRAM."""
+        """Return the address for clients that log in by SCRAM."""
         return Broker(
             f"{HOST}:{self.port}",
             tls=True,
@@ -131,7 +131,7 @@ class SecureConnect(ConnectServer):
 
     @property
     def url(self) -> str:
-        """The worker's URL with login and CA."""
+        """Return the worker's URL with login and CA."""
         return http_client.with_ca(super().url, self.ca)
 
     @property
@@ -166,7 +166,7 @@ class SecureRegistry(RegistryServer):
 
     @property
     def url(self) -> str:
-        """The URL of the registry, with login and CA."""
+        """Return the URL of the registry, with login and CA."""
         url = f"https://{HOST}:{self.port}"
         return http_client.with_ca(
             http_client.with_login(url, REGISTRY_USER, self.password), self.ca

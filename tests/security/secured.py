@@ -1,4 +1,4 @@
-"""An installation on one's own servers, whose passwords come by file and by environment."""
+"""Configures an installation on one's own servers, with passwords by file and by environment."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ from tests.security.own_servers import CONNECT_USER, HOST, KAFKA_USER, REGISTRY_
 
 @dataclass(frozen=True, kw_only=True)
 class Secured(Installation):
-    """An installation whose passwords come by file and by environment."""
+    """Runs an installation whose passwords come by file and by environment."""
 
     own: OwnServers
     written: dict[str, Any]
 
     @property
     def source_url(self) -> str:
-        """The superuser's URL."""
+        """Return the superuser's URL."""
         return self.own.postgres.url
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of commands, with half of the passwords."""
+        """Return the environment of commands, with half of the passwords."""
         names = ("kafka", "registry")
         given = {f"WAL2LAKE_{n.upper()}__PASSWORD": self.own.secrets[n] for n in names}
         return super().environment | given

@@ -1,4 +1,4 @@
-"""A whole pipeline on one's own servers, with TLS and a login at each, and its secrets kept.
+"""A whole pipeline runs on one's own servers, with TLS and a login at each, and keeps its secrets.
 
 The role at the source has the rights of connectors/source.sql and no others. Every password is a
 canary: it is looked for in whatever the pipeline and the servers have written, show and run as.

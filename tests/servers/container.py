@@ -1,4 +1,4 @@
-"""The servers as containers, with image, environment and command from docker-compose.yml.
+"""Runs the servers as containers, with image, environment and command from docker-compose.yml.
 
 They differ from the deployed stack only in where they listen: on a free port of the loopback
 address, chosen beforehand because Kafka has to advertise it before it starts.
@@ -95,7 +95,7 @@ class ContainerServer:
 
     @property
     def address(self) -> str:
-        """The address for clients on this machine."""
+        """Return the address for clients on this machine."""
         loopback = f"127.0.0.1:{self.port}"
         return {
             "postgres": f"postgresql://postgres:{PASSWORD}@{loopback}/app",

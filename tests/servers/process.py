@@ -1,4 +1,4 @@
-"""The servers as local processes: those of the embedded stack, started one by one."""
+"""Runs the servers of the embedded stack as local processes, started one by one."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ class ProcessServer:
 
     @property
     def name(self) -> str:
-        """The name of the server."""
+        """Return the name of the server."""
         return self.embedded.name
 
     def start(self) -> str:

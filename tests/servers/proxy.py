@@ -1,4 +1,4 @@
-"""A proxy between a client and a server that drops, stalls and slows connections."""
+"""Stands between a client and a server; drops, stalls and slows their connections."""
 
 import asyncio
 import threading

@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class Server(Protocol):
-    """A real server.
+    """Starts and ends a real server.
 
     None of its methods leaves a process behind. A second ``start`` after ``stop`` or ``kill`` finds
     the data of the first, which tests of restarts need.
@@ -12,11 +12,11 @@ class Server(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the server."""
+        """Return the name of the server."""
 
     @property
     def address(self) -> str:
-        """The address for clients, known before ``start``."""
+        """Return the address for clients, known before ``start``."""
 
     def start(self) -> str:
         """Start the server, wait until it answers, and return its address."""

@@ -26,7 +26,7 @@ OTHER_COMMITS: Final = frozenset({"operation", "structure", "case", "upkeep", "d
 
 
 class Work:
-    """The bank's transactions; they continue during the ``with`` block except while resting."""
+    """Commits the bank's transactions during the ``with`` block, except while resting."""
 
     def __init__(self, scene: Scene, *, seed: int) -> None:
         self._scene = scene

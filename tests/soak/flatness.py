@@ -24,7 +24,7 @@ _CHECKPOINT: Final = ".checkpoint"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSample:
-    """The figures of one table at one moment."""
+    """Holds what was measured of one table at one moment."""
 
     table: str
     control: bool  # one of wal2lake's, under _wal2lake
@@ -38,7 +38,7 @@ class TableSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The figures of the job and all tables at one moment."""
+    """Holds what was measured of the job and all tables at one moment."""
 
     at: float  # seconds since the walk began
     lives: int  # starts of the job so far

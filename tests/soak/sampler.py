@@ -26,7 +26,7 @@ _HISTORY: Final = 60  # commits; more than between two counts of files
 
 @dataclass
 class Sampler:
-    """A sampler; call ``look`` every second, so that it notices every start of the job."""
+    """Takes samples; call ``look`` every second, so that it notices every start of the job."""
 
     bank: Armed
     samples: list[Sample] = field(default_factory=list)

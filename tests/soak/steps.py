@@ -1,4 +1,4 @@
-"""The steps of the walk of faults: a function of the seed alone.
+"""Draws the steps of the walk of faults: a function of the seed alone.
 
 Neither the duration nor the outcome of a step matters; the clock only decides after which step the
 walk ends. A seed that failed therefore repeats the same steps up to the failure.
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step of the walk."""
+    """Describes one step of the walk."""
 
     number: int
     kind: str

@@ -10,7 +10,7 @@ EC = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
 
 @dataclass(frozen=True)
 class Authority:
-    """A certificate authority with its files in ``folder``."""
+    """Signs certificates, with its files in ``folder``."""
 
     folder: Path
     name: str

@@ -1,4 +1,4 @@
-"""The states of a connector's tasks."""
+"""Asks for the states of a connector's tasks."""
 
 from cdc.source.connector import worker_rest
 from cdc.state.endpoints import Endpoints

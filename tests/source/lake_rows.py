@@ -21,7 +21,7 @@ from cdc.events.structure.steps import (
 
 @dataclass
 class LakeRows:
-    """Rows by column name, and the lake's types of the columns."""
+    """Holds rows by column name, and the lake's types of the columns."""
 
     rows: list[dict[str, Any]]
     types: dict[str, str]

@@ -16,7 +16,7 @@ PUBLICATION: Final = "wal2lake"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """A row of ``wal2lake.structure``."""
+    """Holds a row of ``wal2lake.structure``."""
 
     command: str
     rewrite: int

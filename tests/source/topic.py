@@ -20,7 +20,7 @@ Event = tuple[Any, Any]
 
 @dataclass
 class Topic:
-    """A topic of the chain's broker."""
+    """Reads a topic of the chain's broker."""
 
     chain: Endpoints
     name: str

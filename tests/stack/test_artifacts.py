@@ -1,4 +1,4 @@
-"""The lock and the downloads: exact files, installed completely or not at all."""
+"""The lock names exact files, and downloads are installed completely or not at all."""
 
 import hashlib
 import http.server
@@ -63,7 +63,7 @@ def jar(content: str) -> bytes:
 
 @dataclass(slots=True)
 class Repository:
-    """A Maven repository on loopback; files named in ``cut`` break off in the middle."""
+    """Describes a Maven repository on loopback; files named in ``cut`` break off in the middle."""
 
     files: dict[str, bytes]
     cut: set[str] = field(default_factory=set)

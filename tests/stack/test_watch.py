@@ -62,7 +62,7 @@ class SilentConnector(ConnectorWatch):
 
 @dataclass(slots=True)
 class Scene:
-    """A stack of scripted servers, with a clock that the test moves."""
+    """Runs a stack of scripted servers, with a clock that the test moves."""
 
     stack: EmbeddedStack
     report: StackReport

@@ -43,7 +43,7 @@ def operation(number: int = 1, command: str = "copy") -> Operation:
 
 @dataclass
 class Room:
-    """A state directory, a lake, and the desks started in them."""
+    """Holds a state directory, a lake, and the desks started in them."""
 
     folder: Path
     desks: list[Desk] = field(default_factory=list)

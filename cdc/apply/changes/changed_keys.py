@@ -34,7 +34,7 @@ def resolve(changes: DataFrame, target: DataFrame, schema: TableSchema) -> DataF
 
 
 def _from_old_row(changes: DataFrame, target: DataFrame, schema: TableSchema) -> DataFrame:
-    """One row per such create, at offset ``_AT``, with its missing values.
+    """Return one row per such create, at offset ``_AT``, with its missing values.
 
     ``_SOURCE`` is the offset of another such create that has the remaining values. A value is a
     struct of one field, so that a known null differs from an unknown value.

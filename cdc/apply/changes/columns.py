@@ -17,7 +17,7 @@ from cdc.tables import TableMode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """One writer schema of the batch, with its fields."""
+    """Describes one writer schema of the batch, with its fields."""
 
     schema_id: int
     fields: Mapping[str, RowField]  # by the table's column; of key schemas by the field's own name

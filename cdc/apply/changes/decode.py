@@ -190,7 +190,7 @@ def _when(column: str, number: int, record: Column) -> Column:
 
 
 def _by_schema(column: str, records: Sequence[tuple[int, Column]], *, otherwise: str) -> Column:
-    """The record of the writer's schema; null if none of these schemas wrote it."""
+    """Return the record of the writer's schema; null if none of these schemas wrote it."""
     if not records:
         return F.expr(otherwise)
     chosen = _when(column, *records[0])

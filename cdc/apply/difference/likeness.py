@@ -32,7 +32,7 @@ class Likeness:
 
     @property
     def words(self) -> str:
-        """The difference in words, for messages."""
+        """Return the difference in words, for messages."""
         if self.columns:
             return f"different columns: {', '.join(self.columns)}"
         return f"{self.added:,} more rows, {self.swept:,} fewer, {self.changed:,} different"

@@ -39,7 +39,7 @@ Rows = Mapping[str, Sequence[int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverSettings:
-    """What the tables of one lake share when this process commits to them."""
+    """Holds what the tables of one lake share when this process commits to them."""
 
     index_directory: Path  # each table has a directory of its own in it
     index_bytes: int  # of memory, for one table
@@ -50,7 +50,7 @@ class DriverSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverBatch:
-    """A table before the commit, and its events in memory.
+    """Holds a table's schema and position before the commit, and its events in memory.
 
     ``events`` are rows of the log, all of the table's topic; ``schemas`` their writer schemas by
     id; ``upto`` is the offset that the table has reached with them.

@@ -20,7 +20,7 @@ class LakeRows(Protocol):
 
 
 class NoRows:
-    """An empty table."""
+    """Stands for an empty table."""
 
     def rows(self, keys: Collection[Key], columns: Sequence[int]) -> Mapping[Key, Sequence[Any]]:  # noqa: ARG002
         """Return no row."""

@@ -22,7 +22,7 @@ _PAGE_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A column of the table: its name in data files, and the lake's type as Spark DDL text."""
+    """Names a column of the table as data files do, and the lake's type as Spark DDL text."""
 
     physical: str
     type: str

@@ -20,7 +20,7 @@ from cdc.lake.table.plain_values import plain_values
 
 
 class TableRows:
-    """Rows of one version of the table at ``path``; a ``LakeRows``.
+    """Reads rows of one version of the table at ``path``, as a ``LakeRows``.
 
     Every method raises IndexRefusedError where a row's place is not certain.
     """

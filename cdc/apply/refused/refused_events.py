@@ -9,7 +9,7 @@ from cdc.tables import TableId
 
 
 class LogRow(Protocol):
-    """A row of the log with the ``reason`` of its refusal: a Spark row or a mapping."""
+    """Stands for a row of the log with the ``reason`` of its refusal: a Spark row or a mapping."""
 
     def __getitem__(self, name: str, /) -> Any:  # noqa: ANN401 - a column of any type
         """Return the value of a column."""

@@ -10,7 +10,7 @@ from cdc.state.requests import Request
 
 
 class CutRequests:
-    """The requests of one run of the job; used by the thread of the rounds."""
+    """Tells which requests still wait in one run of the job; used by the thread of the rounds."""
 
     def __init__(self, reader: RequestReader) -> None:
         self._reader = reader

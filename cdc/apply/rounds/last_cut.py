@@ -9,7 +9,7 @@ from cdc.lake.records.ledger import LedgerRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topics:
-    """The topics that the rounds need to know by name."""
+    """Names the topics that the rounds need to know."""
 
     prefix: str  # of the connector: every topic begins with it
     markers: str  # of BEGIN and END of transactions

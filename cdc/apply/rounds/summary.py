@@ -30,7 +30,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The transactions in a landing beyond some offsets."""
+    """Summarizes the transactions in a landing beyond some offsets."""
 
     groups: Sequence[Group] = ()
     ends: Sequence[tuple[int, Marker]] = ()  # END markers with their offsets, in order

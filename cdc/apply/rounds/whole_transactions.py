@@ -12,7 +12,7 @@ from cdc.events.transactions import Marker
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The landed events of one transaction in one topic."""
+    """Says how many events of one transaction have landed in one topic, and where they are."""
 
     count: int
     first: int
@@ -21,7 +21,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """The end of a cut in every topic, and the transaction that stopped it.
+    """Says where a cut ends in every topic, and which transaction stopped it.
 
     ``offsets`` are inclusive; where nothing may be applied, the offset is that of the first event
     minus 1. ``lsn`` and ``committed_at`` are those of the last transaction; None when there is

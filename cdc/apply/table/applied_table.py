@@ -74,7 +74,7 @@ class AppliedTable:
 
     @property
     def schema(self) -> TableSchema:
-        """The columns and the key of the lake's table."""
+        """Return the columns and the key of the lake's table."""
         return self._content.schema
 
     @property

@@ -34,7 +34,7 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """A table's columns and key, the source's structure that they follow, and its position."""
+    """Holds a table's schema, the source's structure that it follows, and its position."""
 
     schema: TableSchema
     structure: Structure

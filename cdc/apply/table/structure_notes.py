@@ -31,7 +31,7 @@ from cdc.tables import TableId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedNote:
-    """A note of one table, with its place in the source's WAL."""
+    """Places a note of one table in the source's WAL."""
 
     id: int
     oid: int
@@ -43,7 +43,7 @@ class PlacedNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundNote:
-    """A note of one table, with its place among the table's events."""
+    """Places a note of one table among the table's events."""
 
     id: int
     after: int  # offset of the table's last event before the change

@@ -20,7 +20,7 @@ NO_JOB: Final = "the job is not running; the operation continues after wal2lake 
 
 
 class ProgressDisplay(Protocol):
-    """A way to show progress; use it as a context and call ``show`` after every look."""
+    """Shows progress; use it as a context and call ``show`` after every look."""
 
     def __enter__(self) -> Self: ...
 

@@ -34,7 +34,7 @@ class CheckedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The valid definitions, each after its inputs, and the problems of the others."""
+    """Holds the valid definitions, each after its inputs, and the problems of the others."""
 
     tables: Sequence[CheckedTable]
     problems: Sequence[Problem]

@@ -41,7 +41,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """What lies at the path now, and whether it equals the served table at that cut."""
+    """Says what lies at the path now, and whether it equals the served table at that cut."""
 
     table: str
     into: str

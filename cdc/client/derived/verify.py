@@ -46,7 +46,7 @@ Rows = Iterable[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivedVerdict:
-    """How a derived table compares with its query at a cut."""
+    """Says how a derived table compares with its query at a cut."""
 
     table: str
     rows: int = 0  # that the query gives
@@ -62,7 +62,7 @@ class DerivedVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivedReport:
-    """The verdicts at one cut, and the witness: ``local``, ``spark`` or ``source``."""
+    """Gives the verdicts at one cut and names the witness: ``local``, ``spark`` or ``source``."""
 
     cut: int
     witness: str

@@ -14,19 +14,19 @@ LSN: Final = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The newest cut."""
+    """Asks for the newest cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """The cut with this number."""
+    """Asks for the cut with this number."""
 
     cut: int
 
 
 @dataclass(frozen=True, slots=True)
 class UpToLsn:
-    """The newest cut without a commit after the LSN."""
+    """Asks for the newest cut without a commit after the LSN."""
 
     lsn: int
 

@@ -86,7 +86,7 @@ def _mentions(name: str, text: str) -> bool:
 
 
 class _Context:
-    """A DataFusion session with the schemas of the source."""
+    """Runs a query in a DataFusion session that has the schemas of the source."""
 
     def __init__(self) -> None:
         self._builder = QueryBuilder()

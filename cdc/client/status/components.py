@@ -41,7 +41,7 @@ class SourcePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorPart:
-    """The connector and its tasks, as Kafka Connect reports them."""
+    """Gives the state of the connector and its tasks as Kafka Connect reports it."""
 
     state: str  # RUNNING, FAILED, PAUSED, ...; missing if Connect has no such connector
     reason: str = ""
@@ -59,7 +59,7 @@ class JobPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerPart:
-    """A process of the embedded stack, as its supervisor reports it."""
+    """Describes a process of the embedded stack as its supervisor reports it."""
 
     name: str
     state: str

@@ -1,4 +1,4 @@
-"""The status as metrics of Prometheus. Pure."""
+"""Turn the status into metrics of Prometheus. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate

@@ -70,7 +70,7 @@ class OperationStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The whole pipeline at one moment."""
+    """Describes the whole pipeline at one moment."""
 
     cut: int | None
     lsn: int | None

@@ -1,4 +1,4 @@
-"""The status as plain values, for ``status --json`` and for ``/status.json``."""
+"""Turn the status into plain values, for ``status --json`` and for ``/status.json``."""
 
 from dataclasses import asdict
 from typing import Any

@@ -24,7 +24,7 @@ _CHUNK_BYTES: Final = 4 << 20  # read at a time from a part that is dealt again
 
 
 class Part:
-    """Rows of one part, in a file of their own."""
+    """Keeps the rows of one part in a file of their own."""
 
     def __init__(self, path: Path) -> None:
         self.rows = 0

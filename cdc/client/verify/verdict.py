@@ -24,7 +24,7 @@ class ColumnNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableVerdict:
-    """The result of comparing one table."""
+    """Gives the result of comparing one table."""
 
     table: str
     comparison: Comparison

@@ -19,7 +19,7 @@ class UnkeptError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A history: its table, and the columns that it tracks; none for all."""
+    """Names the table of a history, and the columns that it tracks; none for all."""
 
     of: TableId
     track: tuple[str, ...]

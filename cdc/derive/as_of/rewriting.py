@@ -40,7 +40,7 @@ _BY_COMMIT: Final = (
 
 
 class Rewriting:
-    """The query of one definition, in which histories take the places of tables.
+    """Rewrites the query of one definition so that histories take the places of tables.
 
     ``moved`` has these pairs, and ``by_rows`` the tables among them whose rows of now are read.
     Raises UnkeptError where no history says what is asked.

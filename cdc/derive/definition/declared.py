@@ -1,4 +1,4 @@
-"""What a folder declares: the valid definitions in their order, and the problems of the others."""
+"""Read what a folder declares: the valid definitions in order, and the problems of the others."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

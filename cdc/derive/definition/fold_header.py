@@ -32,7 +32,7 @@ def _listed(value: object) -> object:
 
 
 class FoldHeader(BaseModel):
-    """The keys of the header."""
+    """Defines the keys of the header."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -85,7 +85,7 @@ def fold_header(module: Module) -> tuple[FoldHeader | None, ast.AST, list[Proble
 
 
 class _Keys:
-    """The keys of the header and their places."""
+    """Finds the places of the header's keys."""
 
     def __init__(self, module: Module, node: ast.Dict) -> None:
         self.module, self.node = module, node

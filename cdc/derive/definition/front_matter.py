@@ -30,7 +30,7 @@ _BEGINS: Final = re.compile(r"\s*/\*\s*---")
 
 
 class FrontMatter(BaseModel):
-    """The keys of the front matter."""
+    """Defines the keys of the front matter."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

@@ -26,7 +26,7 @@ _SIGNS: Final[dict[type[exp.Expr], int]] = {exp.Add: 1, exp.Sub: -1}
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """An upper bound of a join: ``column <= since + length``."""
+    """Describes an upper bound of a join: ``column <= since + length``."""
 
     column: exp.Column
     since: exp.Column

@@ -27,7 +27,7 @@ _START, _END = "window_start", "window_end"
 
 
 class LateMatter(BaseModel):
-    """The keys of ``late``."""
+    """Defines the keys of ``late``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

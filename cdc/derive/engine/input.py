@@ -9,7 +9,7 @@ from cdc.lake.table.open_version import open_version
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A table of the lake at one version."""
+    """Names a table of the lake at one version."""
 
     path: str
     version: int

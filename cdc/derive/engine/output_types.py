@@ -31,7 +31,7 @@ _LARGE: Final = "HUGEINT"
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A column of a query's result, and its type in DuckDB's words."""
+    """Names a column of a query's result, and its type in DuckDB's words."""
 
     name: str
     type: str

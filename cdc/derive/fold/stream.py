@@ -64,7 +64,7 @@ class Rules:
 
 @dataclass(slots=True)
 class Folded:
-    """What the events of a stream give: its state after ``version``; None for no row."""
+    """Holds what the events of a stream give: its state after ``version``; None for no row."""
 
     names: tuple[object, ...]
     version: int | None = None

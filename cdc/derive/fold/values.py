@@ -1,4 +1,4 @@
-"""The types of a state's columns, and the values that fit them exactly."""
+"""Define the types of a state's columns, and which values fit them exactly."""
 
 import re
 from collections.abc import Callable
@@ -46,7 +46,7 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the state."""
+    """Names a column of the state, and its type."""
 
     name: str
     type: Type

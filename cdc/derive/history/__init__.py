@@ -1,1 +1,1 @@
-"""What a history declares, and the versions that events make."""
+"""Define what a history declares, and make versions of rows from events."""

@@ -30,7 +30,7 @@ _READ: Final = "wal2lake_read"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """Where the versions of a reading begin."""
+    """Says where the versions of a reading begin."""
 
     at: Moment
     epoch: int

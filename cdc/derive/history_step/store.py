@@ -77,7 +77,7 @@ class VersionStore:
 
     @property
     def columns(self) -> str:
-        """The columns of the history, as SQL."""
+        """Return the columns of the history, as SQL."""
         return ", ".join([*map(postgres_name, self.schema.names), *OWN])
 
     def rows(self, keys: Collection[Key]) -> Mapping[Key, Row]:

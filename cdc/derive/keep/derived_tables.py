@@ -46,7 +46,7 @@ class Requests(Protocol):
 
 
 class DerivedTables:
-    """The derived tables of a running job; only the thread of the rounds calls it."""
+    """Keeps the derived tables of a running job; only the thread of the rounds calls it."""
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ class LoggedTables:
 
 
 class Histories:
-    """The histories of a job; only the thread that derives calls it."""
+    """Brings the histories of a job to each cut; only the thread that derives calls it."""
 
     def __init__(self, log: LoggedTables) -> None:
         self._log = log

@@ -19,7 +19,7 @@ _FOLLOWS: Final = frozenset({_EQUAL, TableState.DEGRADED.value})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """The inputs of a table at a cut."""
+    """Names the inputs of a table at a cut, or says why the table cannot be brought to it."""
 
     at: Mapping[TableId, Input]
     time: datetime | None = None  # of the cut, for a table whose rows depend on it

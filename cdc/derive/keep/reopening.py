@@ -30,7 +30,7 @@ Bring = Callable[[Definition, Why], Steps[Step]]
 
 @dataclass(frozen=True, slots=True)
 class Reopening:
-    """A table at the last cut, ``before``, and its inputs at the next one."""
+    """Brings a table from the last cut, ``before``, to its ``inputs`` at the next one."""
 
     definition: Definition
     inputs: Mapping[TableId, Input]

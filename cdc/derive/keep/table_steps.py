@@ -29,7 +29,7 @@ logger = structlog.get_logger(__name__)
 
 
 class TableSteps:
-    """What the steps of all derived tables share; only the thread that derives calls it."""
+    """Takes the steps of all derived tables; only the thread that derives calls it."""
 
     def __init__(
         self,

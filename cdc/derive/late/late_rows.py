@@ -17,7 +17,7 @@ Place = tuple[object, ...]
 
 
 class Effect(StrEnum):
-    """What became of a late row."""
+    """Says what became of a late row."""
 
     ADDED = "added"  # the window counts it
     REMOVED = "removed"  # the window does not count it any more

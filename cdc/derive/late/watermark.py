@@ -22,7 +22,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What an event did to a row: None before an insert, and after a delete."""
+    """Says what an event did to a row: None before an insert, and after a delete."""
 
     before: Row | None
     after: Row | None

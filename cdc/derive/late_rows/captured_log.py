@@ -42,7 +42,7 @@ class CapturedLog:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One reading of the log."""
+    """Reads the log once."""
 
     reader: LogReader
     given_up: Callable[[str], int]

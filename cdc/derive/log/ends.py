@@ -7,7 +7,7 @@ from cdc.events.transactions import Marker
 
 
 class Ends:
-    """The END markers of a slice, read as far as its events need them.
+    """Reads the END markers of a slice as far as its events need them.
 
     Only those of transactions with events of ``topic`` are kept, and of these only the ones at and
     behind the last event: a slice may have millions.

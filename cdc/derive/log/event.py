@@ -23,7 +23,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A transaction of the source, from its END."""
+    """Describes a transaction of the source, from its END."""
 
     txid: int
     lsn: int  # end of its commit; rises in the order of commits, within an epoch
@@ -32,7 +32,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowEvent:
-    """One event of the table.
+    """Describes one event of the table.
 
     ``op`` is the connector's letter: ``r`` a row of a snapshot, ``c``, ``u``, ``d``, and ``t`` for
     a TRUNCATE. ``after`` is the whole row, with the values that did not change; None for ``d`` and

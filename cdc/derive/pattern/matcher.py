@@ -124,7 +124,7 @@ _Path = tuple["_Path", str] | None
 
 
 class _Search:
-    """The search in one partition, with the memory of what led to nothing."""
+    """Searches one partition, and remembers what led to nothing."""
 
     def __init__(self, matcher: Matcher, rows: Sequence[Row], budget: Budget) -> None:
         self._of, self._rows, self._budget = matcher, rows, budget

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One row that fulfils the condition of the variable."""
+    """Takes one row that fulfils the condition of the variable."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One part after the other."""
+    """Takes one part after the other."""
 
     parts: tuple["Node", ...]
 

@@ -79,7 +79,7 @@ _UPDATES: Final[dict[Seen, _Update]] = {
 
 
 class Running:
-    """The slots of a pattern."""
+    """Calculates the slots of a pattern, row by row."""
 
     def __init__(self, slots: Sequence[Slot], variables: Sequence[str]) -> None:
         self.begin: State = tuple(0 if slot.seen is Seen.COUNT else None for slot in slots)

@@ -36,7 +36,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A value, or NULL."""
+    """Gives a value, or NULL."""
 
     value: bool | int | Decimal | str | None
 
@@ -60,14 +60,14 @@ class There:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """The value of a slot that aggregates."""
+    """Gives the value of a slot that aggregates."""
 
     slot: int
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """The result of an operation."""
+    """Gives the result of an operation."""
 
     operation: Operation
     of: tuple["Term", ...]

@@ -67,7 +67,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """A scope key, and the queries for DuckDB that use it."""
+    """Holds a scope key, and the queries for DuckDB that use it."""
 
     columns: tuple[str, ...]
     branches: tuple[Branch, ...]

@@ -62,7 +62,7 @@ class StructureColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Structure:
-    """A table's columns, key and replica identity; ``columns`` includes those not arriving."""
+    """Holds a table's columns, even those that do not arrive, its key and its replica identity."""
 
     oid: int
     table: TableId

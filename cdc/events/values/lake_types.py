@@ -32,7 +32,7 @@ class PgType:
 
     @property
     def element(self) -> "PgType | None":
-        """The type of an array's elements; None for a scalar."""
+        """Return the type of an array's elements; None for a scalar."""
         return PgType(self.name[1:], self.length, self.scale) if self.name[:1] == "_" else None
 
 

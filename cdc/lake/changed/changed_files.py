@@ -36,7 +36,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedFiles:
-    """How the files of a table differ between two versions."""
+    """Tells how the files of a table differ between two versions."""
 
     files: Sequence[FileChange]
     described: Sequence[tuple[Protocol, Metadata]]

@@ -55,7 +55,7 @@ class LiveFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
-    """A table at one version, from its log."""
+    """Holds what the log says of a table at one version."""
 
     version: int
     protocol: Protocol | None

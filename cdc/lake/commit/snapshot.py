@@ -33,7 +33,7 @@ def checkpoint_name(version: int) -> str:
 
 
 class LogReader:
-    """The newest state of the table at ``path``; used by one thread at a time."""
+    """Reads the newest state of the table at ``path``; used by one thread at a time."""
 
     def __init__(self, path: str) -> None:
         self._store = store_of(path)

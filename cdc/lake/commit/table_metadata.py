@@ -42,12 +42,12 @@ class StoredColumn:
 
     @property
     def physical(self) -> str:
-        """The column's name in data files and statistics."""
+        """Return the column's name in data files and statistics."""
         return str(self.metadata[PHYSICAL_NAME])
 
     @property
     def field_id(self) -> int:
-        """The column's field id in data files."""
+        """Return the column's field id in data files."""
         return int(self.metadata[FIELD_ID])
 
 

@@ -1,4 +1,4 @@
-"""The files of a table on a local disk, made durable by ``fsync`` and put in place by ``link``."""
+"""Keep a table's files on a local disk, made durable by ``fsync`` and put in place by ``link``."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EM
 
 
 class LocalStore:
-    """A directory on a local disk."""
+    """Reads and writes the files below a directory on a local disk."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -25,7 +25,7 @@ class LocalStore:
 
     @property
     def tree(self) -> fs.FileSystem:
-        """The files for Arrow."""
+        """Return the files as a file system for Arrow."""
         return fs.SubTreeFileSystem(self.path, fs.LocalFileSystem())
 
     def write(self, name: str, content: bytes) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class S3Store:
-    """The objects below a prefix."""
+    """Reads and writes the objects below a prefix of a bucket."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -29,7 +29,7 @@ class S3Store:
 
     @property
     def tree(self) -> fs.FileSystem:
-        """The files for Arrow."""
+        """Return the files as a file system for Arrow."""
         return fs.SubTreeFileSystem(f"{self._place.bucket}/{self._place.prefix}", arrow_files())
 
     def write(self, name: str, content: bytes) -> None:

@@ -27,7 +27,7 @@ _TRUE: Final = frozenset({"1", "true", "yes", "on", "y"})
 
 
 class Place(NamedTuple):
-    """A place in a bucket."""
+    """Names a place in a bucket."""
 
     bucket: str
     prefix: str  # without a slash at either end; empty for all of the bucket

@@ -1,4 +1,4 @@
-"""A data file of a table, and its key columns."""
+"""Describe a data file of a table, and read its key columns."""
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The index of one data file: the codes of its keys, sorted, and the row of each."""
+"""Define the index of one data file: the codes of its keys, sorted, and the row of each."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class FileIndex:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the arrays."""
+        """Return the size of the arrays in bytes."""
         return sum(array.nbytes for array in self.arrays())
 
     def arrays(self) -> list[NDArray[np.generic]]:

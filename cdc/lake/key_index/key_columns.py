@@ -1,4 +1,4 @@
-"""The columns of a key, and their values in one form, whichever file or batch they come from."""
+"""Bring the values of a key's columns into one form, whichever file or batch they come from."""
 
 import math
 import re
@@ -18,7 +18,7 @@ _DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """A column of a key.
+    """Describes a column of a key.
 
     ``name`` is its name in a batch, ``physical`` that in Parquet (column mapping), ``type`` the
     lake's type as Spark DDL text.

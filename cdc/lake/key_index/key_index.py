@@ -30,7 +30,7 @@ class IndexStatistics:
 
 
 class KeyIndex:
-    """The key index of one table: an index per data file, made from its key columns when asked.
+    """Keeps a key index for each data file of one table, made from its key columns when asked.
 
     Data files do not change, so an index is right as long as its file is in the table. Indexes are
     a cache: ``directory``, which belongs to this table alone, may be deleted at any moment. One

@@ -1,4 +1,4 @@
-"""The one error of this folder."""
+"""Define the one error of this folder."""
 
 
 class IndexRefusedError(Exception):

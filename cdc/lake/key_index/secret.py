@@ -1,4 +1,4 @@
-"""The secret of a directory of indexes, on which their digests depend."""
+"""Keep the secret of a directory of indexes, on which their digests depend."""
 
 import secrets
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The indexes of a table's files: some in memory, the others mapped from a directory."""
+"""Keep the indexes of a table's files: some in memory, the others mapped from a directory."""
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -47,7 +47,7 @@ class Shelf:
 
     @property
     def memory_bytes(self) -> int:
-        """The bytes of all indexes in memory."""
+        """Return the size in bytes of all indexes in memory."""
         return sum(held.index.nbytes for held in self if not held.mapped)
 
     def index(self, file: DataFile) -> FileIndex:

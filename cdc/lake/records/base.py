@@ -1,4 +1,4 @@
-"""The base of a job's first cut: the last published cut, or the beginning of an epoch."""
+"""Find the base of a job's first cut: the last published cut, or the beginning of an epoch."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

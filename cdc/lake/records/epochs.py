@@ -1,4 +1,4 @@
-"""The epochs of a lake: one row each time the chain of slot, position and stream began anew.
+"""Record the epochs of a lake: a row each time the chain of slot, position and stream began anew.
 
 Between two epochs changes are missing, and nothing records which. Events that were in the topics
 when an epoch began are left behind: a transaction among them may have lost its end, so no cut
@@ -38,7 +38,7 @@ SCHEMA: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Epoch:
-    """One epoch that began after the first."""
+    """Describes one epoch that began after the first."""
 
     number: int
     name: str  # of the pipeline; prefix of its topics
@@ -63,12 +63,12 @@ class Epoch:
 
     @property
     def left_behind_markers(self) -> int:
-        """The last offset left behind in the topic of transaction markers."""
+        """Return the last offset left behind in the topic of transaction markers."""
         return self.left_behind_in(f"{self.name}.transaction")
 
     @property
     def left_behind_notes(self) -> int:
-        """The last offset left behind in the topic of structure notes."""
+        """Return the last offset left behind in the topic of structure notes."""
         return self.left_behind_in(STRUCTURE.topic(self.name))
 
 

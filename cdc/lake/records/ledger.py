@@ -60,7 +60,7 @@ SCHEMA: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableEntry:
-    """One table at a cut."""
+    """Describes one captured table at a cut."""
 
     table: str
     path: str
@@ -81,7 +81,7 @@ class TableEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
-    """One cut."""
+    """Describes one cut."""
 
     cut: int
     epoch: int
@@ -142,7 +142,7 @@ def _set_properties(path: str, table: DeltaTable, mark: CommitProperties) -> Non
 
 
 class Ledger:
-    """The Delta table of cuts; written by the job alone, read by anyone."""
+    """Opens the Delta table of cuts, which the job alone writes and anyone may read."""
 
     def __init__(self, path: str, *, kept: timedelta | None = None) -> None:
         """Open the ledger at ``path``.

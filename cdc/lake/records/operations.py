@@ -57,7 +57,7 @@ Row = dict[str, Any]
 
 
 class Operations:
-    """The Delta table with one row per operation; written by the job alone, read by anyone."""
+    """Keeps a Delta table with one row per operation; the job alone writes it, anyone reads it."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""The quarantine: every event that could not be decoded or stored exactly, with its position.
+"""Keep the quarantine: events that could not be decoded or stored exactly, by topic and offset.
 
 An event is settled when its row is right again (retried), or when an operator gave the event up
 (discarded); its row records who settled it, when and why. Only ``forget`` removes events.
@@ -54,7 +54,7 @@ _OPEN: Final = "coalesce({column}, 'open') = 'open'"
 
 
 class EventState(Enum):
-    """What became of a refused event."""
+    """Says what became of a refused event."""
 
     OPEN = "open"  # its row may differ from the source
     RETRIED = "retried"  # its row was read from the source again, later than the event
@@ -84,7 +84,7 @@ class RefusedEvent:
 
 
 class Quarantine:
-    """The Delta table of refused events; written by the job alone, by any of its threads."""
+    """Keeps the Delta table of refused events; only the job writes it, by any of its threads."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -61,7 +61,7 @@ class Reading:
 
 
 class Readings:
-    """The index of readings, a Delta table; written by the job alone."""
+    """Keeps the index of readings, a Delta table that the job alone writes."""
 
     def __init__(self, path: str) -> None:
         self.path = path

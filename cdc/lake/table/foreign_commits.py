@@ -25,7 +25,7 @@ _INFO: Final = "commitInfo"
 
 
 class ForeignCommitCheck:
-    """The checked commits of the table at ``path``; used by one thread at a time."""
+    """Checks the table at ``path`` for foreign commits; used by one thread at a time."""
 
     def __init__(self, path: str) -> None:
         self._path = path

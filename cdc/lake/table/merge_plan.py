@@ -1,4 +1,4 @@
-"""The clauses of a MERGE with one row per key, as SQL text over ``source`` and ``target``.
+"""Write the clauses of a MERGE with one row per key, as SQL text over ``source`` and ``target``.
 
 ``source`` comes from ``reduce.latest_per_key`` or ``reduce.multiset_rows``: the table's columns,
 renamed (``arriving``), and our own. An event is applied only if it is newer than the row it finds.

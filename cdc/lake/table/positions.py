@@ -1,4 +1,4 @@
-"""The position of a Delta table: written with each of our commits, read from the newest one.
+"""Read a Delta table's position from its newest commit: each of our commits is written with one.
 
 The position is the ``userMetadata`` of the commit that holds the rows, so table and position cannot
 disagree (docs/decisions/0003). Optimize and vacuum repeat it, so the newest commit always has one;
@@ -34,7 +34,7 @@ readings."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """The position of a table, from its newest commit."""
+    """Holds the position of a table, as its newest commit has it."""
 
     epoch: int
     offset: int  # of the last change event applied; -1 before the first
@@ -58,7 +58,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandedPosition:
-    """The position of the log, from its newest commit."""
+    """Holds the position of the log, as its newest commit has it."""
 
     epoch: int
     landing: int  # number of the last landing, 1 for the first

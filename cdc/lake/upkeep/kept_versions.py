@@ -40,7 +40,7 @@ logger = structlog.get_logger(__name__)
 
 
 class KeptVersions:
-    """The old versions of the table at ``path``; called after each commit, by its thread.
+    """Cleans away old versions of the table at ``path``; called after each commit, by its thread.
 
     How long they are kept is a property of the table, so that whoever else makes a checkpoint or
     a VACUUM agrees. Without ``job.vacuum_retention_hours`` it follows the number of versions

@@ -44,7 +44,7 @@ VACUUM_SETTINGS: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
-    """The data files of one version of a table."""
+    """Describes the data files of one version of a table."""
 
     sizes: tuple[int, ...]  # bytes
     deleted: float

@@ -46,7 +46,7 @@ CUT_SECONDS: Final = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobContext:
-    """The job as an operation sees it."""
+    """Holds what an operation needs of the job."""
 
     pipeline: Pipeline
     spark: SparkSession

@@ -56,7 +56,7 @@ class FirstSnapshot:
 
 
 class _Run:
-    """One run of an operation."""
+    """Runs one operation."""
 
     def __init__(self, context: JobContext, operation: Operation, reporter: Reporter) -> None:
         self._context = context

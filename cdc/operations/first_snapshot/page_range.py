@@ -22,7 +22,7 @@ SELECT pg_relation_size(%s::oid::regclass) / current_setting('block_size')::bigi
 
 @dataclass(frozen=True, slots=True)
 class PageRange:
-    """The pages from ``first`` on, up to but without ``end``; None: to the table's end."""
+    """Names the pages from ``first`` up to, but without, ``end``; None means the table's end."""
 
     first: int = 0
     end: int | None = None

@@ -56,7 +56,7 @@ def handler(job: JobContext) -> Handler:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The replay of one table; unfinished work lies in ``folder``."""
+    """Replays one table; unfinished work lies in ``folder``."""
 
     job: JobContext
     table: TableId

@@ -139,7 +139,7 @@ def _scratch(config: Config) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Replay:
-    """One rebuild to a path; copies of topics go to ``folder``."""
+    """Replays one table to a path; copies of topics go to ``folder``."""
 
     context: RebuildContext
     kafka: Broker | None

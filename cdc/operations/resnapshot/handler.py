@@ -40,7 +40,7 @@ logger = structlog.get_logger(__name__)
 
 
 class Resnapshot:
-    """The handler of ``resnapshot``; options: mode, where, keys (JSON), offsets (JSON)."""
+    """Handles ``resnapshot``; options: mode, where, keys (JSON), offsets (JSON)."""
 
     def __init__(self, context: JobContext) -> None:
         self._context = context

@@ -22,7 +22,7 @@ from cdc.state.operation import AnnouncedCommit, Operation, TableResult
 
 @dataclass(frozen=True, slots=True)
 class ReadingResult:
-    """The result of one reading of one table."""
+    """Records the result of one reading of one table."""
 
     context: JobContext
     subject: Subject
@@ -31,7 +31,7 @@ class ReadingResult:
 
     @property
     def topic(self) -> str:
-        """The table's topic."""
+        """Return the table's topic."""
         return self.context.topic(self.subject.live.schema.table)
 
     def position(self, refused: int) -> Position:

@@ -1,4 +1,4 @@
-"""A connector and its tasks as Kafka Connect reports them: ``/connectors/{name}/status``."""
+"""Read what ``/connectors/{name}/status`` of Kafka Connect says of a connector and its tasks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from cdc.source.connector.failure import cause
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartStatus:
-    """The connector itself, or one of its tasks."""
+    """Describes the state of the connector itself, or of one of its tasks."""
 
     state: str  # RUNNING, FAILED, PAUSED, ..
     trace: str = ""  # the Java stack trace of what ended it

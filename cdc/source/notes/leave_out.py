@@ -1,4 +1,4 @@
-"""The SQL functions that take a table out of the publication if the connector cannot read it."""
+"""Define SQL functions that take a table out of the publication if the connector cannot read it."""
 
 # ruff: noqa: S608 - every part of a statement is a constant of ours
 from typing import Final

@@ -1,4 +1,4 @@
-"""The SQL functions that write one note, or the note of a failure."""
+"""Define the SQL functions that write one note, or the note of a failure."""
 
 # ruff: noqa: S608 - every part of a statement is a constant of ours
 from typing import Final

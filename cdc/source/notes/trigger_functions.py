@@ -1,4 +1,4 @@
-"""The SQL functions that the event triggers call, and the triggers.
+"""Define the SQL functions that the event triggers call, and the triggers.
 
 They, and the functions in ``description.py``, ``note.py`` and ``leave_out.py`` that they call, run
 inside the application's DDL. Such code qualifies every name with its schema, reads no table of the

@@ -44,7 +44,7 @@ class Constant:
 
     @property
     def shown(self) -> str:
-        """The constant as shown in messages."""
+        """Return the constant as messages show it."""
         return standard_string(self.text) if self.form == "string" else self.text
 
 

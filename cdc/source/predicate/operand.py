@@ -18,7 +18,7 @@ _FORMS: Final[Mapping[bool, str]] = {True: "string", False: "number"}
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A column, or its remainder by a constant, as one side of a comparison."""
+    """Stands for a column, or its remainder by a constant, on one side of a comparison."""
 
     column: SourceColumn
     kind: Kind

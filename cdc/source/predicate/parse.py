@@ -50,7 +50,7 @@ _REFUSED: Final[list[tuple[type[exp.Expr], str]]] = [
 
 
 class PredicateError(Exception):
-    """An error in a predicate.
+    """Raised for an error in a predicate.
 
     ``what`` completes the sentence "the predicate ...", and ``start`` is the offset in its text.
     """

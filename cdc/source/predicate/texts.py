@@ -13,7 +13,7 @@ from cdc.events.values.sql_text import (
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """One part of a predicate in three spellings."""
+    """Holds one part of a predicate in three spellings."""
 
     source: str
     lake: str

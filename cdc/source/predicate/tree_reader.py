@@ -34,7 +34,7 @@ _EQUALITY: Final = frozenset({"=", "<>"})
 
 
 class TreeReader:
-    """A translator for the tree of a predicate; ``types`` and ``collated`` collect its columns.
+    """Translates the tree of a predicate; ``types`` and ``collated`` collect its columns.
 
     Raises PredicateError for anything it does not know.
     """

@@ -47,7 +47,7 @@ the operator of its index, which for an extension's type is not in our search pa
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """A column of a key, with the type and the operator by which its index compares values."""
+    """Names a column of a key, and the type and operator by which its index compares values."""
 
     name: str
     type: str  # as SQL writes it

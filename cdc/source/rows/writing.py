@@ -25,7 +25,7 @@ _UNINDEXED: Final = {"delta.dataSkippingNumIndexedCols": "0"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRows:
-    """The size of a reading: ``bytes`` as sent by Postgres, ``chunks`` of about a batch each."""
+    """Gives the size of a reading: ``bytes`` as Postgres sent them, ``chunks`` of about a batch."""
 
     rows: int = 0
     bytes: int = 0
@@ -33,7 +33,7 @@ class ReadRows:
 
 
 class Writing:
-    """A writer of one reading in one commit, with only a few chunks in memory at a time."""
+    """Writes one reading in one commit, with only a few chunks in memory at a time."""
 
     def __init__(
         self,

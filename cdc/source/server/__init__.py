@@ -1,1 +1,1 @@
-"""The Postgres server: connections, cluster identity, slot, and the meaning of its refusals."""
+"""Connect to the Postgres server, check its identity and the slot, and explain its refusals."""

@@ -1,4 +1,4 @@
-"""One result of a check of the source or of a server, with its remedy."""
+"""Define a finding: one result of a check of the source or of a server, with its remedy."""
 
 from dataclasses import dataclass
 from enum import Enum

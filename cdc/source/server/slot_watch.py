@@ -78,7 +78,7 @@ class WatchedSlot:
 
 
 class SlotWatch:
-    """A thread that watches the slot over its own connection, which it reopens after a loss."""
+    """Watches the slot in a thread, over its own connection, which it reopens after a loss."""
 
     def __init__(self, url: str, name: str, ask: Callable[[], int]) -> None:
         self._url = url

@@ -40,7 +40,7 @@ _MADE = {CONVERTER: converter, OBJECTS: log_store}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """One file of a Maven repository: its coordinates, its digest and its size in bytes."""
+    """Describes a file of a Maven repository: its coordinates, its digest and its size in bytes."""
 
     group: str
     name: str
@@ -68,7 +68,7 @@ class Artifact:
 
     @property
     def file_name(self) -> str:
-        """The name of the file in the repository."""
+        """Return the name of the file in the repository."""
         classifier = f"-{self.classifier}" if self.classifier else ""
         return f"{self.name}-{self.version}{classifier}.{self.extension}"
 

@@ -1,4 +1,4 @@
-"""The supervisor's report in ``stack.json``, which ``up --detach`` and ``status`` read."""
+"""Write and read the supervisor's report, ``stack.json``, for ``up --detach`` and ``status``."""
 
 import json
 from contextlib import suppress

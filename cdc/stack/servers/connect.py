@@ -1,4 +1,4 @@
-"""The embedded Kafka Connect worker with the Debezium connector and the Avro converter."""
+"""Set up the embedded Kafka Connect worker with the Debezium connector and the Avro converter."""
 
 from dataclasses import dataclass
 from pathlib import Path

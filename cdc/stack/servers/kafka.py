@@ -41,7 +41,7 @@ class KafkaServer:
 
     @property
     def broker(self) -> Broker:
-        """The address for clients."""
+        """Return the address for clients."""
         return Broker(f"{LOOPBACK}:{self.port}")
 
     @property

@@ -1,4 +1,4 @@
-"""The embedded Postgres: a demonstration source with logical decoding enabled."""
+"""Set up the embedded Postgres: a demonstration source with logical decoding enabled."""
 
 import os
 import pwd
@@ -46,7 +46,7 @@ _INITIAL = (
 
 @dataclass(frozen=True, slots=True)
 class PostgresServer:
-    """The embedded Postgres server, which listens on the loopback address only."""
+    """Prepares the embedded Postgres server, which listens on the loopback address only."""
 
     state: StateDir
     port: int
@@ -54,7 +54,7 @@ class PostgresServer:
 
     @property
     def url(self) -> str:
-        """The URL of the database, with the superuser's password."""
+        """Return the URL of the database, with the superuser's password."""
         password = quote(self._password(), safe="")
         return f"postgresql://{SUPERUSER}:{password}@{LOOPBACK}:{self.port}/{DATABASE}"
 

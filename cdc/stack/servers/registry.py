@@ -41,7 +41,7 @@ class RegistryServer:
 
     @property
     def url(self) -> str:
-        """The URL of the registry."""
+        """Return the URL of the registry."""
         return f"http://{LOOPBACK}:{self.port}"
 
     @property

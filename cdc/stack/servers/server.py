@@ -15,7 +15,7 @@ class Server(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of its process, its log file and its record."""
+        """Return the name of the server's process, log file and record."""
 
     def prepare(self) -> None:
         """Write the server's files, and initialise its data once. Called before every start."""

@@ -36,7 +36,7 @@ class ServerPlan:
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """All servers in the order of their start."""
+        """Return all servers in the order of their start."""
         return tuple(server for wave in self.waves for server in wave)
 
 

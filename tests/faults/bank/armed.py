@@ -28,7 +28,7 @@ def job_of(config: pytest.Config, job: Mapping[str, float] = JOB) -> dict[str, f
 
 
 class Armed(Installation):
-    """An installation with failpoints; ``up`` passes their variable to the job.
+    """Adds failpoints to an installation; ``up`` passes their variable to the job.
 
     All servers but the source are embedded.
     """
@@ -61,22 +61,22 @@ class Armed(Installation):
 
     @property
     def lake(self) -> str:
-        """The lake's path."""
+        """Return the lake's path."""
         return str(self.folder / "lake")
 
     @property
     def points(self) -> Path:
-        """The directory with a file for each armed failpoint."""
+        """Return the directory with a file for each armed failpoint."""
         return self.folder / "failpoints"
 
     @property
     def config_file(self) -> Path:
-        """The configuration file."""
+        """Return the path of the configuration file."""
         return self.folder / "wal2lake.yaml"
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of commands, with the failpoints' directory."""
+        """Return the environment of commands, with the failpoints' directory."""
         return super().environment | {VARIABLE: str(self.points)}
 
     def arm(self, point: Failpoint, *, passes: int = 1) -> None:

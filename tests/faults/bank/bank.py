@@ -74,7 +74,7 @@ INSERT INTO bank.reshaped SELECT i, 0, 0 FROM generate_series(1, 5) i;
 
 
 class Bank:
-    """A client of the bank that commits transactions, each with a mark of its own."""
+    """Commits the bank's transactions, each with a mark of its own."""
 
     def __init__(self, connect: Connect, commits: Commits, *, seed: int) -> None:
         self._connect = connect

@@ -1,4 +1,4 @@
-"""The bank's promises about all its tables at one moment, for any reader."""
+"""Checks the bank's promises about all its tables at one moment, for any reader."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -38,7 +38,7 @@ class Walk:
 
     @property
     def summary(self) -> str:
-        """The number of kills, cuts and versions, for the report."""
+        """Return the number of kills, cuts and versions, for the report."""
         return (
             f"{self.kills} kills, {self.walked} cuts walked, {self.versions} versions opened, "
             f"{self.derived.versions} of derived tables calculated again"

@@ -99,7 +99,7 @@ def _holds(bank: Armed, condition: str) -> bool:
 
 
 class Steady(Bank):
-    """A bank that never truncates: a snapshot sees no row of a table truncated after it began.
+    """Never truncates: a snapshot sees no row of a table truncated after it began.
 
     The stream corrects that only at the truncate, and no cut before it could be judged.
     """

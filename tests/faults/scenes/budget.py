@@ -17,7 +17,7 @@ Case = tuple[str, str]
 
 @dataclass(slots=True)
 class Budget:
-    """A budget of seconds by ``clock``, counted from the first case."""
+    """Shares out a budget of seconds by ``clock``, counted from the first case."""
 
     seconds: float
     files: list[str]

@@ -82,7 +82,7 @@ class Clocked(Armed):
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of commands, with the library."""
+        """Return the environment of commands, with the library."""
         place = library()
         assert place is not None
         return super().environment | environment(place)
@@ -97,7 +97,7 @@ class WithClock:
 
     @property
     def name(self) -> str:
-        """The server's name."""
+        """Return the server's name."""
         return self.server.name
 
     def prepare(self) -> None:

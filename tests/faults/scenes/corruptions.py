@@ -51,31 +51,31 @@ class Corruption:
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """An installation with access to the state that nobody should touch."""
+    """Gives access to the state of an installation that nobody should touch."""
 
     bank: Armed
     backup: Path  # of the source's cluster, taken before the first start
 
     @property
     def kafka(self) -> str:
-        """The broker's address."""
+        """Return the broker's address."""
         return str(self._endpoints["kafka"])
 
     @property
     def worker(self) -> str:
-        """The connector's URL at the worker."""
+        """Return the connector's URL at the worker."""
         return f"{self._endpoints['connect']}/connectors/{NAME}"
 
     @property
     def source(self) -> ProcessServer:
-        """The source's Postgres process."""
+        """Return the source's Postgres process."""
         server = self.bank.servers["postgres"]
         assert isinstance(server, ProcessServer)
         return server
 
     @property
     def cluster(self) -> Path:
-        """The directory of the source's cluster."""
+        """Return the directory of the source's cluster."""
         return self.source.state.data("postgres")
 
     def table(self, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""An installation that embeds no server, with a proxy between any two of its parts.
+"""Runs an installation that embeds no server, with a proxy between any two of its parts.
 
 Its servers are those of the embedded stack, started one by one. In an embedded stack all clients
 use a server's own port, so that no proxy could be placed in front of it.
@@ -42,7 +42,7 @@ CLIENTS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class ProxiedBroker(KafkaServer):
-    """A broker with a listener for each client, which advertises that client's proxy."""
+    """Gives the broker a listener for each client, which advertises that client's proxy."""
 
     ports: dict[str, int] = field(default_factory=dict)
     advertised: dict[str, str] = field(default_factory=dict)

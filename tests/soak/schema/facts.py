@@ -39,7 +39,7 @@ class Column:
 
     @property
     def quoted(self) -> str:
-        """The quoted name."""
+        """Return the quoted name."""
         return identifier(self.name)
 
     @property
@@ -50,7 +50,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table with the facts that decide which changes make sense."""
+    """Describes a table by the facts that decide which changes make sense."""
 
     schema: str
     name: str
@@ -71,12 +71,12 @@ class Table:
 
     @property
     def quoted(self) -> str:
-        """The quoted name with its schema."""
+        """Return the quoted name with its schema."""
         return f"{identifier(self.schema)}.{identifier(self.name)}"
 
     @property
     def plain(self) -> str:
-        """The name with its schema, unquoted."""
+        """Return the name with its schema, unquoted."""
         return f"{self.schema}.{self.name}"
 
     @property
@@ -87,7 +87,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Database:
-    """The tables and own types of a database."""
+    """Holds the tables and own types of a database."""
 
     tables: tuple[Table, ...]
     own_types: tuple[tuple[str, tuple[str, ...]], ...] = ()

@@ -20,7 +20,7 @@ Finding = dict[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The outcome of ``check`` for a schema."""
+    """Holds the outcome of ``check`` for a schema."""
 
     captured: tuple[str, ...]
     refused: dict[str, str]

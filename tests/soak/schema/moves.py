@@ -33,7 +33,7 @@ class Move:
 
     @property
     def schema(self) -> str:
-        """The schema of the move's table."""
+        """Return the schema of the move's table."""
         return f"{SCHEMA}_{self.name}" if self.own_schema else SCHEMA
 
     @property

@@ -18,7 +18,7 @@ _NOT_OURS: Final = ("08", "53", "57", "58", "XX")
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """A connection with the tally of its statements."""
+    """Runs statements over a connection, and keeps a tally of them."""
 
     connection: Connection
     tally: Tally

@@ -103,7 +103,7 @@ def test_a_dropped_slot_is_refused(watch: SourceWatch, connection: Connection) -
 
 @dataclass
 class Stored:
-    """A connector's position as its worker would report it, and the number of requests."""
+    """Tells a connector's position as its worker would report it, and counts the requests."""
 
     lsn: int
     asked: int = 0

@@ -66,7 +66,7 @@ ANALYZE {schema}.t;
 
 @dataclass(kw_only=True)
 class Room:
-    """A table of the source at one moment, and the lake's table for it."""
+    """Holds a table of the source at one moment, and the lake's table for it."""
 
     url: str
     table: TableId

@@ -229,7 +229,7 @@ def test_events_that_the_merge_refuses_count_before_anything_is_recorded(
 
 
 class _JavaError(Py4JJavaError):  # type: ignore[misc] # it is untyped
-    """A Py4JJavaError without a Java object."""
+    """Stands for a Py4JJavaError, without a Java object."""
 
     def __init__(self, text: str) -> None:
         Exception.__init__(self, text)

@@ -62,7 +62,7 @@ UNFIT = {number: {"d", "ia"} if number == OF_WIDER else set() for number in rang
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """What both ways decode."""
+    """Holds what both ways decode."""
 
     messages: Sequence[Message]
     schemas: Mapping[int, str]

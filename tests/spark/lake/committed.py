@@ -1,4 +1,4 @@
-"""A table of many types to which the job commits without Spark, and all readers of it."""
+"""Commits to a table of many types without Spark, as the job does, and reads it by all readers."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta

@@ -24,7 +24,7 @@ LATER: Final = Job(maintain_every_commits=1, vacuum_every_hours=1000)
 
 
 class Kept:
-    """A table, and its upkeep with a thread of its own."""
+    """Commits to a table, whose upkeep has a thread of its own."""
 
     def __init__(self, table: Table, executor: ThreadPoolExecutor) -> None:
         self.table = table

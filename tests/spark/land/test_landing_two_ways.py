@@ -52,7 +52,7 @@ def odd_records() -> list[dict[str, Any]]:
 
 
 class Landed:
-    """The log after two landings."""
+    """Holds the log after two landings."""
 
     def __init__(self, spark: SparkSession, log: Path, *, in_memory: bool) -> None:
         self.log, self.landings = log, list[Landing]()

@@ -1,4 +1,4 @@
-"""What Nexmark's queries mean, written for DuckDB from Nexmark's own text.
+"""Says what Nexmark's queries mean, in queries for DuckDB written from Nexmark's own text.
 
 The tables are ``person``, ``auction``, ``bid`` and ``side_input``.
 """

@@ -1,4 +1,4 @@
-"""The queries of Nexmark as definitions of derived tables.
+"""Writes the queries of Nexmark as definitions of derived tables.
 
 q10, q12 and q13 are restated without processing time: by the time of the event, and by the side
 table as it is at the cut. Beside q4, q6 and q17 an average is kept as a sum and a count. q21 takes

@@ -47,7 +47,7 @@ def recorded_fields() -> Iterator[tuple[str, RowField]]:
 
 
 def made_up_fields() -> Iterator[tuple[str, RowField]]:
-    """Every form of the connector with every declared type, also those it would not send."""
+    """Yield every form of the connector with every declared type, also those it would not send."""
     for form, avro in FORMS.items():
         for array in (False, True):
             kind = {"type": "array", "items": ["null", avro]} if array else avro

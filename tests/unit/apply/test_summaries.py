@@ -35,7 +35,7 @@ EVENT, MARKER = 125, 10
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One record: an event of a transaction, a row of the snapshot, or the END of a transaction."""
+    """Describes one record: an event of a transaction, its END, or a row of the snapshot."""
 
     topic: str
     offset: int

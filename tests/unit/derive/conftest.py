@@ -1,4 +1,4 @@
-"""A lake of orders and people."""
+"""Provides a lake of orders and people."""
 
 from pathlib import Path
 

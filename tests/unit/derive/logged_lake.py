@@ -30,7 +30,7 @@ from tests.unit.derive.small_lake import SmallLake
 
 @dataclass
 class LoggedLake(SmallLake):
-    """A lake of one captured table, its source, and its log."""
+    """Makes a lake of one captured table, with its source and its log."""
 
     source: LoggedSource = field(default_factory=LoggedSource)
     logged: int = 0

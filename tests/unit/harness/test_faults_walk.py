@@ -27,7 +27,7 @@ Wrong = Callable[["Lake"], object]
 
 
 class Lake:
-    """A ledger and its tables, written by delta-rs; the LSN of each cut equals its number."""
+    """Writes a ledger and its tables by delta-rs; the LSN of each cut equals its number."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "lake"

@@ -1,4 +1,4 @@
-"""The pure part of ``tests/soak``, which chooses changes from facts and a seed."""
+"""Test the pure part of ``tests/soak``, which chooses changes from facts and a seed."""
 
 import random
 from collections import Counter

@@ -20,7 +20,7 @@ ARGUMENTS = ("resnapshot", "bank.ring")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told(Armed):
-    """A bank whose commands end with the given exit codes."""
+    """Ends each ``resnapshot`` of a bank with the next of the given exit codes."""
 
     codes: list[int]
     said: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The job's pages for monitoring: what a probe, a scraper and a person get."""
+"""Test the job's pages for monitoring: what a probe, a scraper and a person get."""
 
 import json
 from collections.abc import Callable

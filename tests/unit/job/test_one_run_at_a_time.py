@@ -54,7 +54,7 @@ class Spark:
 
 
 class Run:
-    """A run without tables."""
+    """Stands for a run without tables."""
 
     def __init__(self, config: Config, spark: Spark) -> None:
         self.context = SimpleNamespace(config=config, spark=spark)

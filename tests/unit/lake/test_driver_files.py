@@ -1,4 +1,4 @@
-"""Which files this process combines: little work at once, little in all, few files left."""
+"""Test which files this process combines: little work at once, little in all, few files left."""
 
 import json
 import math

@@ -26,7 +26,7 @@ SESSION: Any = object()  # only Spark's part of the upkeep would use it
 
 
 class Kept:
-    """A table, and its upkeep after each commit."""
+    """Commits to a table, and runs its upkeep after each commit."""
 
     def __init__(self, path: Path, *, checkpoints: int = 1000) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""The settings of Spark that depend on where its executors run."""
+"""Test the settings of Spark that depend on where its executors run."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rows of the log in memory: their schema ids, their order, and the landing that they make."""
+"""Test the rows of the log in memory: their schema ids, their order, the landing they make."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -33,7 +33,7 @@ CAST: Final = (
 
 
 class Java:
-    """A fake of py4j's proxy for a Java throwable."""
+    """Stands for py4j's proxy of a Java throwable."""
 
     def __init__(self, name: str, condition: str = "", cause: "Java | None" = None) -> None:
         self._name, self._condition, self._cause = name, condition, cause

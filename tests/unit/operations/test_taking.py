@@ -1,4 +1,4 @@
-"""The commit of a copied table, killed at each of its steps, and taken again at a later moment."""
+"""Kill the commit of a copied table at each of its steps, and take the table again later."""
 
 import shutil
 from datetime import UTC, datetime

@@ -74,7 +74,7 @@ def test_an_error_ends_a_reading_without_a_commit(tmp_path: Path, connection: Co
 
 
 class Stopped(BaseException):
-    """An exception like that of a stopping job."""
+    """Stands for the exception of a stopping job."""
 
 
 def test_a_stop_of_the_job_is_raised_and_nothing_is_written(

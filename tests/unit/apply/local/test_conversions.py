@@ -1,4 +1,4 @@
-"""The Python of conversions, checked against the standard library and Postgres's own texts."""
+"""Test the Python of conversions against the standard library and Postgres's own texts."""
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal

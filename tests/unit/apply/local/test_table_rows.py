@@ -57,7 +57,7 @@ POLICY = Job(quarantine_limit_run=10_000)
 
 
 class DeltaLake:
-    """A table on disk, committed to by this process."""
+    """Commits to a table on disk from this process."""
 
     def __init__(self, folder: Path, schema: TableSchema) -> None:
         self.path, self.schema = str(folder / "t"), schema

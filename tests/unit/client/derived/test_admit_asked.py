@@ -26,7 +26,7 @@ ROWS = TableId("marts", "seen__late")
 
 
 class Job:
-    """A job that publishes a cut whenever the source moves."""
+    """Stands for a job that publishes a cut whenever the source moves."""
 
     def __init__(self, asked: Asked, policy: str, did: Sequence[Did] = DID) -> None:
         text = hours(more=f", policy: {policy}")

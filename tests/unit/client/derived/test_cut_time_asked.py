@@ -1,4 +1,4 @@
-"""What operators see of a table that depends on ``cut_time()``, at the newest cut and before."""
+"""Test what operators see of a table that depends on ``cut_time()``, now and at earlier cuts."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -27,7 +27,7 @@ PAST = "/* ---\nkind: history\ntable: public.toasty\ntrack: [n]\n--- */\n"
 
 
 class Asked:
-    """An installation with a history, and perhaps other derived tables."""
+    """Makes an installation with a history, and perhaps other derived tables."""
 
     def __init__(self, folder: Path, **more: str) -> None:
         self.lake = LoggedLake(folder, {})

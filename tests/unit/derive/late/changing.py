@@ -189,7 +189,7 @@ class InCuts(ABC):
 
 @dataclass
 class Changing(InCuts):
-    """A small lake with the table, brought to cuts of the log."""
+    """Brings a small lake with the table to cuts of the log."""
 
     did: Sequence[Did]
     log: Log = field(init=False)

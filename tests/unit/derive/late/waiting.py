@@ -88,7 +88,7 @@ def _after(changes: Iterator[tuple[Any, Any]]) -> list[Any]:
 
 @dataclass
 class Waiting(InCuts):
-    """A small lake with both tables, brought to cuts of the log; an ``InputLog``."""
+    """Brings a small lake with both tables to cuts of the log, and is its ``InputLog``."""
 
     did: Sequence[Did]
     upto: int = 0  # how many transactions the next cut has

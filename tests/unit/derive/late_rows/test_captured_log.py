@@ -43,7 +43,7 @@ ONES = replace(RULE, table=TABLE, window=replace(HOURLY, time="n"))
 
 @dataclass(kw_only=True)
 class Beating(LoggedSource):
-    """A source with heartbeats."""
+    """Adds heartbeats to a source."""
 
     def beat(self) -> None:
         """Commit a transaction that has no event of the table."""

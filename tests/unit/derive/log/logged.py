@@ -37,7 +37,7 @@ NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
-    """What one event did to the source: the oracle."""
+    """Tells what one event did to the source: the oracle."""
 
     offset: int
     op: str
@@ -50,7 +50,7 @@ class Happened:
 
 @dataclass(kw_only=True)
 class LoggedSource(Source):
-    """A source that commits; END markers stand in a topic of their own."""
+    """Adds transactions to a source; END markers stand in a topic of their own."""
 
     placeholder: str = PLACEHOLDER
     txid: int = 700

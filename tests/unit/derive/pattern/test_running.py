@@ -1,4 +1,4 @@
-"""What a condition sees of the match so far."""
+"""Test what a condition sees of the match so far."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""The steps of making one file of several in a small table."""
+"""Makes one file of several in a small table, step by step."""
 
 from collections.abc import Sequence
 

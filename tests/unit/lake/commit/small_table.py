@@ -1,4 +1,4 @@
-"""A small table like the job's own, made without Spark, and what two independent readers see."""
+"""Makes a small table like the job's, without Spark; tells what two independent readers see."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The live files after a list of actions, whatever their order within a commit."""
+"""Test which files are live after a list of actions, whatever their order within a commit."""
 
 from dataclasses import replace
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""The state read from a log: commit by commit, from checkpoints, and not at all from a torn one."""
+"""A table's state is read from commits and checkpoints, not from a torn transaction log."""
 
 from pathlib import Path
 

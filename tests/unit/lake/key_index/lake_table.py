@@ -65,7 +65,7 @@ def write(
 
 @dataclass
 class LakeTable:
-    """A table in ``folder / "table"`` with its index in ``folder / "index"``."""
+    """Keeps a table in ``folder / "table"``, and its index in ``folder / "index"``."""
 
     folder: Path
     key: tuple[KeyColumn, ...]
