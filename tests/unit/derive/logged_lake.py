@@ -43,9 +43,7 @@ class LoggedLake(SmallLake):
 
     def land(self) -> None:
         """Bring log and table to the source's last transaction."""
-        new = self.source.records[self.logged :]
-        landed(self.folder / "log", new)
-        self.logged = len(self.source.records)
+        self.land_log()
         values = [whole(one) or [] for one in self.source.rows.values()]
         offsets = pa.array([1] * len(values), pa.int64())
         path, rows = self.path(TABLE), table_of(TOASTY, values, {"_cdc_offset": offsets})
@@ -53,6 +51,11 @@ class LoggedLake(SmallLake):
         if not DeltaTable(path).version():
             own = {KEY_PROPERTY: '["id"]', MODE_PROPERTY: "keyed"}
             DeltaTable(path).alter.set_table_properties(own, raise_if_not_exists=False)
+
+    def land_log(self) -> None:
+        """Bring the log to the source's last transaction."""
+        landed(self.folder / "log", self.source.records[self.logged :])
+        self.logged = len(self.source.records)
 
     def row(self) -> LedgerRow:
         row, place = super().row(), self.source.place

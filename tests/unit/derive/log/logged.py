@@ -69,17 +69,25 @@ class LoggedSource(Source):
     def commit(self) -> None:
         """End the transaction, and begin the next one."""
         if self.events_of_it:
-            counts = [{"data_collection": f"{TABLE}", "event_count": self.events_of_it}]
-            end = {
-                "status": END,
-                "id": f"{self.txid}:{self.lsn}",
-                "event_count": self.events_of_it,
-                "data_collections": counts,
-                "ts_ms": int(self.committed_at.timestamp() * 1000),
-            }
-            self._record(MARKERS, self.markers, MARKER_ID, end)
-            self.markers += 1
+            self._end({f"{TABLE}": self.events_of_it})
         self.txid, self.lsn, self.events_of_it = self.txid + 1, self.lsn + 100, 0
+
+    def commit_elsewhere(self) -> None:
+        """End a transaction that changed another table alone."""
+        self._end({"shop.other": 1})
+        self.txid, self.lsn = self.txid + 1, self.lsn + 100
+
+    def _end(self, events: Mapping[str, int]) -> None:
+        counts = [{"data_collection": name, "event_count": n} for name, n in events.items()]
+        end = {
+            "status": END,
+            "id": f"{self.txid}:{self.lsn}",
+            "event_count": sum(events.values()),
+            "data_collections": counts,
+            "ts_ms": int(self.committed_at.timestamp() * 1000),
+        }
+        self._record(MARKERS, self.markers, MARKER_ID, end)
+        self.markers += 1
 
     def insert(self, key: int, n: int, value: int | None, op: str = "c") -> None:
         """Rows of a snapshot come before all others."""
