@@ -74,6 +74,32 @@ def test_only_one_run_at_a_time_makes_it() -> None:
     assert class_archive.existing("kafka", JARS).flags == ()
 
 
+def test_archives_that_no_run_has_used_for_a_month_go_when_another_is_made() -> None:
+    """A new release, Java or environment has other class paths, so archives would pile up."""
+    used, unused = (made(program, JARS[:1]) for program in ("kafka", "registry"))
+    for path in (used, unused):
+        age(path, days=31)
+    class_archive.archive("kafka", JARS[:1])
+
+    new = made("kafka", JARS)
+    assert sorted(new.parent.iterdir()) == sorted([used, new])
+
+
+def made(program: str, class_path: list[Path]) -> Path:
+    """Make an archive, and return its path."""
+    archive = class_archive.archive(program, class_path)
+    assert archive.path is not None
+    assert archive.partial is not None
+    archive.partial.write_text("classes")
+    archive.settle()
+    return archive.path
+
+
+def age(path: Path, *, days: int) -> None:
+    then = path.stat().st_mtime - days * 24 * 3600
+    os.utime(path, (then, then))
+
+
 def test_a_maker_that_was_killed_with_its_supervisor_is_replaced_at_once() -> None:
     maker = multiprocessing.get_context("fork").Process(target=_begin_and_be_killed)
     maker.start()

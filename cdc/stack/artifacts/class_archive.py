@@ -25,6 +25,8 @@ MAKING_SECONDS: Final = 20.0
 """How much longer the end of a program may take that writes its archive."""
 _AGAIN_SECONDS: Final = 3600.0
 """After so long another run may make an archive whose maker has not ended."""
+_UNUSED_SECONDS: Final = 30 * 24 * 3600.0
+"""After so long without a run that used it, an archive is removed."""
 _SILENT: Final = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 """It would name every class that cannot be archived."""
 
@@ -54,6 +56,7 @@ class ClassArchive:
             with suppress(OSError):  # a later run tries again
                 _to_disk(self.partial)
                 self.partial.rename(self.path)
+                _remove_unused(self.path.parent)
             self._release()
 
     def give_up(self) -> None:
@@ -84,7 +87,9 @@ class _Claim:
 
 def existing(program: str, class_path: Iterable[Path]) -> ClassArchive:
     """Return the archive for a run that must not make one, such as a short-lived tool."""
-    return ClassArchive(_path(program, class_path))
+    path = _path(program, class_path)
+    _note_use(path)
+    return ClassArchive(path)
 
 
 def archive(program: str, class_path: Iterable[Path]) -> ClassArchive:
@@ -93,6 +98,7 @@ def archive(program: str, class_path: Iterable[Path]) -> ClassArchive:
     Only one run at a time does, because that slows it by a third.
     """
     path = _path(program, class_path)
+    _note_use(path)
     claim = None if path.exists() else _claimed(path)
     if claim is None:
         return ClassArchive(path)
@@ -123,7 +129,7 @@ def _claimed(path: Path) -> _Claim | None:
     """Claim the making of the archive for this run; None if another run has the claim."""
     place = path.with_suffix(".claim")
     try:
-        if _is_old(place):
+        if _is_older(place, _AGAIN_SECONDS):
             place.unlink(missing_ok=True)
         handle = file_lock.taken(place)
     except OSError:  # the cache cannot be written to
@@ -134,9 +140,21 @@ def _claimed(path: Path) -> _Claim | None:
     return _Claim(place, handle)
 
 
-def _is_old(place: Path) -> bool:
+def _note_use(path: Path) -> None:
+    with suppress(OSError):  # it is not there, or the cache cannot be written to
+        os.utime(path)
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove the archives of class paths that nobody has any more; a JVM keeps what it mapped."""
+    for path in folder.glob("*.jsa"):
+        if _is_older(path, _UNUSED_SECONDS):
+            path.unlink(missing_ok=True)
+
+
+def _is_older(path: Path, seconds: float) -> bool:
     try:
-        return time.time() - place.stat().st_mtime > _AGAIN_SECONDS
+        return time.time() - path.stat().st_mtime > seconds
     except FileNotFoundError:
         return False
 
