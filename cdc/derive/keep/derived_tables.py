@@ -189,7 +189,7 @@ class DerivedTables:
         anew: bool,
     ) -> Steps[tuple[DerivedEntry, Tried]]:
         """Calculate the table; a failure of it is tried again when its inputs have changed."""
-        name, failure = str(definition.table), ""
+        failure = ""
         tried = self._tried.pop(definition.table, None)
         since = tried.inputs.at if tried is not None and not tried.failure else None
         try:
@@ -198,11 +198,12 @@ class DerivedTables:
             before = self._after(step, definition)
         except CdcError as error:
             failure = error.message
-            logger.warning("derived table stops", table=name, reason=failure)
+            _say_stopped(before, failure, reason=failure)
         except Exception as error:  # noqa: BLE001 - no captured table may stop for it
             refuse_silence(error)
-            logger.warning("derived table stops", table=name, trace=traceback_of(error))
-            return before, Tried(inputs, type(error).__name__)
+            failure = type(error).__name__
+            _say_stopped(before, failure, trace=traceback_of(error))
+            return before, Tried(inputs, failure)
         if anew:
             self._rebuilds.done(definition.table)
         tried = self._tried[definition.table] = Tried(inputs, failure)
@@ -211,3 +212,9 @@ class DerivedTables:
     def _after(self, step: Step, definition: Definition) -> DerivedEntry:
         entry = self._none_yet(definition)
         return replace(entry, version=step.version, rows=step.rows, definition=definition.hash)
+
+
+def _say_stopped(last: DerivedEntry, failure: str, **facts: str) -> None:
+    """Log why a table stops, unless it has been stopped for that since the last cut."""
+    if last.reason != failure:
+        logger.warning("derived table stops", table=last.table, **facts)

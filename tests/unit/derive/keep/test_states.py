@@ -2,13 +2,17 @@
 
 from contextlib import closing
 from threading import Event
+from typing import NoReturn
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from structlog.testing import capture_logs
 
 from cdc.derive.definition.folder import read_definition
 from cdc.derive.keep import derived_tables
+from cdc.derive.keep.table_steps import TableSteps
+from cdc.errors import CdcError, ErrorKind
 from cdc.state.derived_requests import pauses, rebuilds
 from cdc.tables import TableId
 from cdc.waiting import until
@@ -48,6 +52,23 @@ def test_a_table_that_fails_stops_alone_and_goes_on_when_its_inputs_change(lake:
     assert (failed.version, failed.at_cut) == (good.version, good.at_cut)
     assert other.state == "streaming"
     assert (mended.state, rows_of(mended)) == ("streaming", [(3,)])
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), CdcError(ErrorKind.CONFLICT, "in vain")])
+def test_a_table_that_fails_at_every_cut_is_reported_once(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(*_: object, **__: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(TableSteps, "step", fails)
+    with closing(lake.keep(BY_WHO)) as kept, capture_logs() as logs:
+        for number in range(3):
+            lake.set(orders=[order(number, "a")], people=[])
+            (entry,) = kept.entries(lake.row())
+
+    assert entry.state == "stopped"
+    assert [log["event"] for log in logs].count("derived table stops") == 1
 
 
 def test_rows_with_one_key_stop_the_table(lake: SmallLake) -> None:
