@@ -224,4 +224,25 @@ COMMITS: Final = (
         new="        if name in seen:\n",
         tests=("tests/unit/lake/commit/test_alter.py",),
     ),
+    Mutant(
+        name="upkeep: a table that no reader can open goes on",
+        file="cdc/lake/upkeep/driver_upkeep.py",
+        old="            if not last.is_whole:\n",
+        new="            if False:\n",
+        tests=("tests/unit/lake/test_driver_upkeep.py",),
+    ),
+    Mutant(
+        name="upkeep: a checkpoint that was not written stops its table",
+        file="cdc/lake/upkeep/driver_upkeep.py",
+        old="                refuse_damaged(self._committer.path)\n",
+        new='                raise CdcError(ErrorKind.CHAIN_BROKEN, "no checkpoint")\n',
+        tests=("tests/unit/lake/test_driver_upkeep.py",),
+    ),
+    Mutant(
+        name="upkeep: what an older copy lacks is called unreadable",
+        file="cdc/lake/table/entry_file.py",
+        old="if version not in entries)",
+        new="if version in entries and False)",
+        tests=("tests/unit/lake/test_driver_upkeep.py",),
+    ),
 )

@@ -56,7 +56,7 @@ class Committer:
     """
 
     def __init__(self, path: str, clock: Callable[[], float] = time.time) -> None:
-        self._path = path
+        self.path = path
         self._clock = clock
         self._store = store_of(path)
         self._log = LogReader(path)
@@ -167,7 +167,7 @@ class Committer:
         Returns whether it was written: a failure is logged, since the table is whole without.
         """
         reach(Failpoint.BEFORE_TABLE_CHECKPOINT)
-        if not write_checkpoint(self._path, version):
+        if not write_checkpoint(self.path, version):
             return False
         reach(Failpoint.AFTER_TABLE_CHECKPOINT)
         return True

@@ -7,7 +7,7 @@ read once is kept: the state after the next commit needs that commit alone.
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,9 +20,8 @@ from cdc.lake.commit.replay import BEFORE_THE_FIRST, TableState, after
 from cdc.lake.files.file_store import FileStore, Stamp
 from cdc.lake.files.store_of import store_of
 from cdc.lake.files.unreachable import refuse_silence
-from cdc.lake.table.entry_file import LOG, entry_name
+from cdc.lake.table.entry_file import ENTRY, LOG, entry_name, versions_of
 
-_COMMIT: Final = re.compile(r"(\d{20})\.json")
 _CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _READ: Final = ("protocol", "metaData", "add", "sidecar")
 
@@ -87,7 +86,7 @@ class LogReader:
     def _from_checkpoint(self) -> TableState:
         """Return the state from which commits can be followed: a checkpoint, or nothing."""
         names = self._store.names(LOG)
-        commits, checkpoints = _versions(names, _COMMIT), _versions(names, _CHECKPOINT)
+        commits, checkpoints = versions_of(names, ENTRY), versions_of(names, _CHECKPOINT)
         begin = max(checkpoints, default=0)
         if not commits or not set(range(begin, max(commits) + 1)) <= commits:
             raise TakeMergeError("its log lacks a commit since its last checkpoint of one file")
@@ -96,13 +95,10 @@ class LogReader:
         return after(BEFORE_THE_FIRST, begin, checkpointed(self._store, begin))
 
 
-def _versions(names: Iterable[str], form: re.Pattern[str]) -> set[int]:
-    return {int(found[1]) for name in names if (found := form.fullmatch(name))}
-
-
 def last_checkpoint(store: FileStore, version: int) -> int | None:
     """Return the newest version, up to this one, that has a checkpoint of one file."""
-    return max((v for v in _versions(store.names(LOG), _CHECKPOINT) if v <= version), default=None)
+    checkpoints = versions_of(store.names(LOG), _CHECKPOINT)
+    return max((one for one in checkpoints if one <= version), default=None)
 
 
 def state_at(

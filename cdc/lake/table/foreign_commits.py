@@ -17,7 +17,7 @@ from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.files.file_store import Stamp, StoreError
 from cdc.lake.files.store_of import store_of
 from cdc.lake.files.unreachable import refuse_silence
-from cdc.lake.table.entry_file import entry_name
+from cdc.lake.table.entry_file import LOG, entry_name, first_gap
 from cdc.lake.table.positions import open_table, refuse_foreign
 from cdc.observe.defects import error_text
 
@@ -81,9 +81,7 @@ class ForeignCommitCheck:
             for commit in table.history(new) if new else ():
                 refuse_foreign(self._path, commit)
         except DeltaError as error:
-            refuse_silence(error)
-            self._store.stamp(entry_name(0))  # raises StoreError where not the table is at fault
-            raise _unreadable(self._path, error_text(error)) from None
+            raise _damage(self._path, error) from None
         self._take(newest)
         return newest
 
@@ -113,6 +111,22 @@ class ForeignCommitCheck:
         if self.seen is not None:
             raise _broken(self._path, "is gone", Reason.TABLE_GONE)
         return -1
+
+
+def refuse_damaged(path: str) -> None:
+    """Raise CHAIN_BROKEN if no reader can open the newest version of the table at ``path``."""
+    try:
+        open_table(path)
+    except DeltaError as error:
+        raise _damage(path, error) from None
+
+
+def _damage(path: str, error: DeltaError) -> CdcError:
+    """Say why a table cannot be opened; raises StoreError where not the table is at fault."""
+    refuse_silence(error)
+    if (gap := first_gap(store_of(path).names(LOG))) is not None:
+        return _broken(path, f"lacks version {gap} of its log", Reason.TABLE_OLDER)
+    return _unreadable(path, error_text(error))
 
 
 def _info(path: str, text: str) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import structlog
@@ -15,6 +15,7 @@ from cdc.lake.commit.committer import Committer, OpenTable
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.own_session import AnySession
+from cdc.lake.table.foreign_commits import refuse_damaged
 from cdc.lake.table.positions import Position
 from cdc.lake.upkeep.driver_files import LOCAL_BYTES, combined, is_purged_here, purged
 from cdc.lake.upkeep.maintenance import Files, Maintainer
@@ -41,7 +42,8 @@ class DriverUpkeep:
     - Only what the process cannot do is Spark's, on the calling thread, and takes seconds: many
       files of ``LOCAL_BYTES`` and more, and large files with many deleted rows. ``Maintainer``
       decides that, every ``job.maintain_every_commits`` commits by any writer.
-    - It raises what stops a table (CHAIN_BROKEN for a vector that is damaged) and Spark's errors.
+    - It raises what stops a table (CHAIN_BROKEN for a vector that is damaged, and for a log that
+      no reader can open, which shows when a checkpoint cannot be written) and Spark's errors.
       Files that cannot be combined are left to Spark, with a line in the job's log.
     - Whoever owns the executor shuts it down. A work that has begun ends by itself; its file is in
       no version then, and is deleted as a stray.
@@ -60,7 +62,7 @@ class DriverUpkeep:
         self._executor = executor
         self._combining: Future[Combined] | None = None
         self._clock = clock
-        self._checkpoint: Future[float] | None = None
+        self._checkpoint: Future[_Written] | None = None
         self._resume_at = -math.inf  # when the next checkpoint may be written
         self._checked: int | None = None  # newest version that was considered for a checkpoint
         self._left = frozenset[str]()  # paths of files that could not be combined
@@ -112,8 +114,10 @@ class DriverUpkeep:
     def _write_checkpoint(self, version: int) -> None:
         """Have the newest version that is due written; it stays due while that has to wait."""
         if self._checkpoint is not None and self._checkpoint.done():
-            took, self._checkpoint = self._checkpoint.result(), None
-            self._resume_at = self._clock() + took * REST
+            last, self._checkpoint = self._checkpoint.result(), None
+            self._resume_at = self._clock() + last.seconds * REST
+            if not last.is_whole:
+                refuse_damaged(self._committer.path)
         before = version - 1 if self._checked is None else self._checked
         self._checked = before
         if self._checkpoint is not None or self._clock() < self._resume_at:
@@ -122,11 +126,17 @@ class DriverUpkeep:
         if (due := self._committer.due_for_checkpoint(before, version)) is not None:
             self._checkpoint = self._executor.submit(self._timed, due)
 
-    def _timed(self, version: int) -> float:
-        """Write a checkpoint, and return how many seconds it took."""
+    def _timed(self, version: int) -> "_Written":
         began = self._clock()
-        self._committer.checkpoint(version)
-        return self._clock() - began
+        is_whole = self._committer.checkpoint(version)
+        return _Written(self._clock() - began, is_whole)
+
+
+class _Written(NamedTuple):
+    """Says how long a checkpoint took, and whether it was written."""
+
+    seconds: float
+    is_whole: bool
 
 
 class LeftError(Exception):

@@ -9,9 +9,10 @@ from deltalake import DeltaTable
 from structlog.testing import capture_logs
 
 from cdc.config import Job
-from cdc.errors import CdcError, Reason
+from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.commit.committer import Committer
 from cdc.lake.commit.snapshot import checkpoint_name
+from cdc.lake.table.entry_file import entry_name
 from cdc.lake.table.foreign_commits import ForeignCommitCheck
 from cdc.lake.table.positions import position
 from cdc.lake.upkeep import driver_files, driver_upkeep, maintenance
@@ -218,9 +219,10 @@ def test_checkpoints_rest_for_many_times_as_long_as_they_take(
 ) -> None:
     table, written = Kept(tmp_path, checkpoints=1), list[int]()
 
-    def slow(_self: Committer, version: int) -> None:
+    def slow(_self: Committer, version: int) -> bool:
         table.now += 2
         written.append(version)
+        return True
 
     monkeypatch.setattr(Committer, "checkpoint", slow)
     for number in range(1, 6):
@@ -234,6 +236,44 @@ def test_checkpoints_rest_for_many_times_as_long_as_they_take(
     table.executor.work()
 
     assert written == [1, 7]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "said"),
+    [
+        (None, Reason.TABLE_OLDER, "lacks version 1 of its log"),
+        ("{garbage", Reason.TABLE_UNREADABLE, "cannot be read"),
+    ],
+)
+def test_a_table_that_no_reader_can_open_is_found_at_its_next_checkpoint(
+    tmp_path: Path, text: str | None, reason: Reason, said: str
+) -> None:
+    """Its older entries were replaced while the job committed: what it looks at is whole."""
+    table = Kept(tmp_path, checkpoints=3)
+    table.add([1])
+    table.add([2])
+    entry = tmp_path / entry_name(1)
+    entry.write_text(text) if text else entry.unlink()
+    table.add([3])
+    table.executor.work()
+
+    with pytest.raises(CdcError, match=said) as raised:
+        table.add([4])
+
+    assert raised.value.kind is ErrorKind.CHAIN_BROKEN
+    assert raised.value.reason is reason
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_stop_a_table_that_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Kept(tmp_path, checkpoints=1)
+    monkeypatch.setattr(Committer, "checkpoint", lambda *_: False)  # as on a full disk
+    for number in range(1, 4):
+        table.add([number])
+        table.executor.work()
+
+    assert ids(tmp_path) == [1, 2, 3]
 
 
 def test_what_spark_maintains_is_known_without_reading(
