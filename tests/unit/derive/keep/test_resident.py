@@ -112,6 +112,32 @@ def test_what_has_not_changed_is_not_read_again(lake: Lake) -> None:
     assert lake.read() == plain([row(1), row(2), row(2), row(3)])
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ([row(1), row(1), row(1), row(2)], [row(1), row(2)]),
+        ([row(1, 0.0), row(1, -0.0), row(2)], [row(1, -0.0), row(2)]),  # equal for the engine
+    ],
+)
+def test_of_rows_that_are_equal_as_many_go_as_are_removed(
+    lake: Lake, before: list[Row], after: list[Row]
+) -> None:
+    lake.write(before)
+    lake.read()
+    lake.write(after)
+
+    assert lake.read() == plain(after)
+
+
+def test_each_change_is_followed_by_its_own_rows(lake: Lake) -> None:
+    kept = []
+    for number in range(4):
+        kept.append(row(number))
+        lake.append(row(number))
+
+        assert lake.read() == plain(kept)
+
+
 def test_a_table_that_was_made_anew_is_read_again(lake: Lake) -> None:
     lake.write([row(1)])
     lake.write([row(1)])
