@@ -1,5 +1,6 @@
 """Open every row of the ledger as a reader would, with delta-rs alone, and judge it."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -10,7 +11,7 @@ from deltalake import DeltaTable, QueryBuilder
 from tests.faults.bank.armed import Armed
 from tests.faults.bank.bank import TABLES
 from tests.faults.bank.promises import MARKED, assert_none_fell, judged
-from tests.faults.bank.recomputed import Recomputed, versions_made
+from tests.faults.bank.recomputed import Readings, Recomputed, versions_made
 
 Row = dict[str, Any]
 _AT_THE_CUT: Final = ("streaming", "degraded")
@@ -75,7 +76,15 @@ class Walk:
             if _is_complete(row):
                 self._judge(row)
             self.walked = cut
-        self.derived.look_back(self.seen[self.walked])
+        self.derived.look_back(self.seen[self.walked], self._readings())
+
+    def _readings(self) -> Readings:
+        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        if not DeltaTable.is_deltatable(f"{self.installation.lake}/_wal2lake/readings"):
+            return found
+        for row in query(self.installation, "_wal2lake/readings", "SELECT * FROM t"):
+            found[row["table"]].append((row["number"], row["lsn"]))
+        return found
 
     def _judge(self, row: Row) -> None:
         entries = {entry["table"]: entry for entry in row["tables"]}

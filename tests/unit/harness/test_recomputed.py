@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from tests.faults.bank.marts import MARTS
-from tests.faults.bank.recomputed import Recomputed, versions_made
+from tests.faults.bank.recomputed import Readings, Recomputed, versions_made
 
 NOON: Final = datetime(2024, 1, 31, 12, tzinfo=UTC)
 LSN: Final = 50
@@ -115,7 +115,7 @@ def test_all_tables_of_a_right_lake_are_compared_once(lake: Lake) -> None:
 
     for row in (lake.publish(LSN), lake.publish(LSN)):
         recomputed.judge(row, lake.cuts)
-        recomputed.look_back(row)
+        recomputed.look_back(row, {})
 
     assert recomputed.names == set(MARTS)
     assert recomputed.versions == len(MARTS)
@@ -158,16 +158,41 @@ def test_a_lagging_version_is_judged_by_the_cut_that_it_is_at(lake: Lake) -> Non
     assert first["cut"] == 1
 
 
-def test_a_history_that_loses_a_version_of_before_is_seen(lake: Lake) -> None:
+def changed_past(lake: Lake) -> tuple[Recomputed, dict[str, Any]]:
+    """Judge a history, and another at a later cut that says something else of the first one."""
     recomputed = Recomputed()
     recomputed.judge(lake.publish(LSN), lake.cuts)
     lake.put("bank.accounts", [{"id": 1, "balance": 8}])
     lake.put("kept.accounts_past", [past(6, 20, 70), past(8, 70, None)])
     later = lake.publish(80)
     recomputed.judge(later, lake.cuts)
+    return recomputed, later
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [
+        {},
+        {"bank.accounts": [(0, LSN)]},  # not a later one
+        {"bank.accounts": [(1, LSN + 1)]},  # behind it
+        {"bank.flicker": [(1, LSN)]},
+    ],
+)
+def test_a_history_that_loses_a_version_of_before_is_seen(lake: Lake, readings: Readings) -> None:
+    recomputed, later = changed_past(lake)
 
     with pytest.raises(AssertionError, match=f"other rows of LSN {LSN}"):
-        recomputed.look_back(later)
+        recomputed.look_back(later, readings)
+
+
+def test_a_reading_may_correct_what_a_history_said_of_its_lsn_and_later(lake: Lake) -> None:
+    recomputed, later = changed_past(lake)
+    readings = {"bank.accounts": [(1, LSN)]}
+    recomputed.look_back(later, readings)
+
+    lake.put("kept.accounts_past", [past(9, 20, 70), past(8, 70, None)])
+    with pytest.raises(AssertionError, match=f"other rows of LSN {LSN}"):  # once
+        recomputed.look_back(lake.publish(90), readings)
 
 
 def test_versions_are_counted_by_what_made_them(lake: Lake) -> None:
