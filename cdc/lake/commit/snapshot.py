@@ -20,7 +20,7 @@ from cdc.lake.commit.replay import BEFORE_THE_FIRST, TableState, after
 from cdc.lake.files.file_store import FileStore, Stamp
 from cdc.lake.files.store_of import store_of
 from cdc.lake.files.unreachable import refuse_silence
-from cdc.lake.table.entry_file import ENTRY, LOG, entry_name, versions_of
+from cdc.lake.table.entry_file import ENTRY, LOG, entry_name, first_gap, versions_of
 
 _CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _READ: Final = ("protocol", "metaData", "add", "sidecar")
@@ -88,7 +88,7 @@ class LogReader:
         names = self._store.names(LOG)
         commits, checkpoints = versions_of(names, ENTRY), versions_of(names, _CHECKPOINT)
         begin = max(checkpoints, default=0)
-        if not commits or not set(range(begin, max(commits) + 1)) <= commits:
+        if not commits or first_gap(commits, begin) is not None:
             raise TakeMergeError("its log lacks a commit since its last checkpoint of one file")
         if not checkpoints:
             return BEFORE_THE_FIRST

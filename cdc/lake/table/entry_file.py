@@ -1,12 +1,13 @@
 """Names the entries of a Delta table's log."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 LOG: Final = "_delta_log"
 ENTRY: Final = re.compile(r"(\d{20})\.json")
-_CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint\..*parquet")
+CHECKPOINT: Final = re.compile(r"(\d{20})\.checkpoint\..+")
+"""Of any form: one file, several, or with sidecars."""
 
 
 def entry_name(version: int) -> str:
@@ -19,12 +20,10 @@ def versions_of(names: Iterable[str], form: re.Pattern[str]) -> set[int]:
     return {int(found[1]) for name in names if (found := form.fullmatch(name))}
 
 
-def first_gap(names: Iterable[str]) -> int | None:
-    """Return the first version without an entry between a log's last checkpoint and its newest one.
+def first_gap(entries: Collection[int], begin: int) -> int | None:
+    """Return the first version from ``begin`` to the newest entry that has none; None if all have.
 
-    ``names`` are those of all files of the log. Returns None for a log without such a gap.
+    ``begin`` is the version of the log's last checkpoint, or 0.
     """
-    known = list(names)
-    entries, begun = versions_of(known, ENTRY), versions_of(known, _CHECKPOINT)
-    expected = range(max(begun, default=0), max(entries, default=-1) + 1)
+    expected = range(begin, max(entries, default=-1) + 1)
     return next((version for version in expected if version not in entries), None)

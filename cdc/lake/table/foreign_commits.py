@@ -4,7 +4,9 @@ A merge succeeds on top of a foreign commit, and its own metadata would hide tha
 version since the last check has to be written by the job.
 
 A table's log is opened only where something else cannot tell. A table whose newest entry is the
-file that was seen, with none behind it, is unchanged, and new entries are read alone.
+file that was seen, with none behind it, is unchanged, and new entries are read alone. What lies
+below them is not looked at: if it is damaged while the job commits, that shows when the next
+checkpoint cannot be written (``refuse_damaged``).
 """
 
 import json
@@ -17,7 +19,14 @@ from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.files.file_store import Stamp, StoreError
 from cdc.lake.files.store_of import store_of
 from cdc.lake.files.unreachable import refuse_silence
-from cdc.lake.table.entry_file import LOG, entry_name, first_gap
+from cdc.lake.table.entry_file import (
+    CHECKPOINT,
+    ENTRY,
+    LOG,
+    entry_name,
+    first_gap,
+    versions_of,
+)
 from cdc.lake.table.positions import open_table, refuse_foreign
 from cdc.observe.defects import error_text
 
@@ -124,9 +133,18 @@ def refuse_damaged(path: str) -> None:
 def _damage(path: str, error: DeltaError) -> CdcError:
     """Say why a table cannot be opened; raises StoreError where not the table is at fault."""
     refuse_silence(error)
-    if (gap := first_gap(store_of(path).names(LOG))) is not None:
+    names = _log_names(path)
+    begin = max(versions_of(names, CHECKPOINT), default=0)
+    if (gap := first_gap(versions_of(names, ENTRY), begin)) is not None:
         return _broken(path, f"lacks version {gap} of its log", Reason.TABLE_OLDER)
     return _unreadable(path, error_text(error))
+
+
+def _log_names(path: str) -> list[str]:
+    try:
+        return store_of(path).names(LOG)
+    except FileNotFoundError:  # deleted while it was opened
+        return []
 
 
 def _info(path: str, text: str) -> Mapping[str, Any]:

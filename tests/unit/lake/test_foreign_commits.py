@@ -3,12 +3,14 @@
 import json
 import shutil
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake.exceptions import TableNotFoundError
 
-from cdc.errors import CdcError, ErrorKind
+from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.table import foreign_commits as module
 from cdc.lake.table.foreign_commits import ForeignCommitCheck
 from cdc.lake.table.positions import MARK
@@ -175,3 +177,17 @@ def test_another_thread_may_forget_the_table_meanwhile(
     monkeypatch.setattr(commits, "_is_there", and_forgotten)
 
     assert commits.checked_version() == 1
+
+
+def test_a_table_that_goes_while_it_is_opened_cannot_be_read(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_table(path: str) -> NoReturn:
+        shutil.rmtree(path)
+        raise TableNotFoundError
+
+    monkeypatch.setattr(module, "open_table", open_table)
+
+    with pytest.raises(CdcError) as raised:
+        ForeignCommitCheck(path).checked_version()
+    assert raised.value.reason is Reason.TABLE_UNREADABLE
