@@ -78,7 +78,7 @@ def test_archives_that_no_run_has_used_for_a_month_go_when_another_is_made() -> 
     """A new release, Java or environment has other class paths, so archives would pile up."""
     used, unused = (made(program, JARS[:1]) for program in ("kafka", "registry"))
     for path in (used, unused):
-        age(path, days=31)
+        age(path, 31 * 24 * 3600)
     class_archive.archive("kafka", JARS[:1])
 
     new = made("kafka", JARS)
@@ -95,8 +95,8 @@ def made(program: str, class_path: list[Path]) -> Path:
     return archive.path
 
 
-def age(path: Path, *, days: int) -> None:
-    then = path.stat().st_mtime - days * 24 * 3600
+def age(path: Path, seconds: int) -> None:
+    then = path.stat().st_mtime - seconds
     os.utime(path, (then, then))
 
 
@@ -122,8 +122,7 @@ def test_a_maker_that_goes_on_for_long_does_not_keep_others_from_making_one() ->
     first = class_archive.archive("kafka", JARS)
     assert first.path is not None
     (claim,) = first.path.parent.glob("*.claim")
-    before = claim.stat().st_mtime - 3601
-    os.utime(claim, (before, before))
+    age(claim, 3601)
     second = class_archive.archive("kafka", JARS)
     assert second.partial is not None
     second.partial.write_text("classes")

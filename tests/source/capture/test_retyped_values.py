@@ -10,6 +10,7 @@ from cdc.capture.exclude_unreadable import exclude_unreadable, take_back
 from cdc.source.connector import worker_rest
 from cdc.source.connector.settings import columns_passed_over
 from cdc.source.server.connection import Connection
+from cdc.source.server.slot import slot_state
 from cdc.stack.supervise.connector_watch import Absence, ConnectorWatch
 from cdc.state.endpoints import Endpoints
 from cdc.state.pipeline import Pipeline
@@ -94,11 +95,12 @@ def test_no_column_is_left_out_if_no_type_changed(
     assert exclude_unreadable(pipeline, at_an_event=True) == ()
 
 
-def _sender(source: Connection, slot: str) -> int:
+def _sender(source: Connection, name: str) -> int:
     """Return the process of the server that sends what the slot reads."""
-    query = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s"
-    [pid] = source.execute(query, (slot,)).fetchone() or (None,)
-    return int(pid)
+    state = slot_state(source, name)
+    assert state is not None
+    assert state.active_pid is not None
+    return state.active_pid
 
 
 def _failed(chain: Endpoints, name: str) -> bool:
