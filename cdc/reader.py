@@ -126,7 +126,8 @@ def read(
             remedy="pass flagged=True to read it as it is, or choose a cut at which it streams",
         )
     path = table_under(root, TableId.parse(table))
-    opened = open_version(path, entry.version)  # for Spark too, because its error is clear
+    # For Spark too, because its error is clear.
+    opened = open_version(path, entry.version, entry.delta_id)
     if spark is not None:
         spark.conf.set(AGE_LIMIT, "false")
         return spark.read.format("delta").option("versionAsOf", entry.version).load(path)
@@ -191,7 +192,7 @@ def views(
             spark.sql(f"DROP VIEW IF EXISTS {schema}.{name}")
             continue
         path = table_under(root, TableId.parse(entry.table))
-        open_version(path, entry.version)
+        open_version(path, entry.version, entry.delta_id)
         rows = f"SELECT * FROM {spark_delta(path)} VERSION AS OF {entry.version}"  # noqa: S608
         spark.sql(f"CREATE OR REPLACE VIEW {schema}.{name} AS {rows}")
     return row

@@ -156,7 +156,7 @@ class TableOpener:
         position = Position(epoch=epochs.number(self.epoch), offset=-1, reading=reading)
         table = self.tables.opened(session, path, TableContent(schema=wanted, position=position))
         if (entry := self._entry(name)) is not None and entry.version >= 0:
-            table.start_at_version(entry.version)
+            table.start_at_version(entry.version, entry.delta_id)
         again = f"wal2lake resnapshot {name}"
         replayed = f"wal2lake replay {name}, or {again}"
         remedy = replayed if reading == LOST else again

@@ -115,7 +115,7 @@ DERIVED: Final = (
     Mutant(
         name="derived: an input of an older cut",
         file="cdc/client/derived/at_cut.py",
-        old="    return Input(entry.path, entry.version)\n",
+        old="    return Input.of(entry)\n",
         new="    return Input(entry.path, max(entry.version - 1, 0))\n",
         tests=_ASKED,
     ),
@@ -171,8 +171,8 @@ DERIVED: Final = (
     Mutant(
         name="derived: what Spark has calculated stays aside",
         file="cdc/derive/engine/large_queries.py",
-        old='store_of(path).tree.delete_dir_contents("", accept_root_dir=True)\n',
-        new="pass\n",
+        old="            delete_table(path)\n",
+        new="            pass\n",
         tests=_LARGE,
     ),
 )

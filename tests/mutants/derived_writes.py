@@ -15,7 +15,66 @@ _CHANGES: Final = "cdc/derive/step/known_changes.py"
 _WHOLE: Final = "cdc/lake/create/whole_table.py"
 _INTO: Final = "cdc/client/derived/"
 _BESIDE: Final = ("tests/unit/client/derived/test_rebuild_into.py",)
+_STORED: Final = "cdc/derive/keep/stored_table.py"
+_DAMAGED: Final = (f"{_KEEP}test_damaged.py",)
 DERIVED_WRITES: Final = (
+    Mutant(
+        name="derived: a version that is gone is not missed",
+        file=_STORED,
+        old="        if version < before.version and self._check.delta_id == before.delta_id:\n",
+        new="        if False:\n",
+        tests=_DAMAGED,
+    ),
+    Mutant(
+        name="derived: what the last cut says of a table is not looked at",
+        file=_STORED,
+        old="            self._check.start_at(before.version, before.delta_id)\n",
+        new="            pass\n",
+        tests=_DAMAGED,
+    ),
+    Mutant(
+        name="derived: a damaged history is made anew",
+        file="cdc/derive/keep/table_steps.py",
+        old="        if definition.history is not None or definition.late_rows is not None:\n"
+        "            raise CdcError(\n",
+        new="        if definition.late_rows is not None:\n            raise CdcError(\n",
+        tests=_DAMAGED,
+    ),
+    Mutant(
+        name="derived: a checkpoint that is not written tells nothing",
+        file=_UPKEEP,
+        old="            refuse_damaged(path)\n",
+        new="            pass\n",
+        tests=_DAMAGED,
+    ),
+    Mutant(
+        name="derived: a difference from another version is committed",
+        file=_WRITER,
+        old="        if table.version != since:\n",
+        new="        if False:\n",
+        tests=_WRITTEN,
+    ),
+    Mutant(
+        name="derived: the files of a table are deleted before its log",
+        file="cdc/lake/table/deletion.py",
+        old="        tree.delete_dir_contents(LOG)\n",
+        new="        pass\n",
+        tests=_DAMAGED,
+    ),
+    Mutant(
+        name="a cut shows the table that is there now",
+        file="cdc/lake/table/open_version.py",
+        old="    if delta_id and str(opened.metadata().id) != delta_id:\n",
+        new="    if False:\n",
+        tests=("tests/unit/test_reader.py",),
+    ),
+    Mutant(
+        name="changes: versions of two tables are compared",
+        file="cdc/client/read/changes.py",
+        old="old.delta_id != new.delta_id if old.delta_id else _is_younger(opened, since)",
+        new="False",
+        tests=("tests/unit/client/test_changes.py",),
+    ),
     Mutant(
         name="derived: rows that are gone are counted",
         file=_WRITER,
@@ -215,8 +274,8 @@ DERIVED_WRITES: Final = (
     Mutant(
         name="rebuild --into: what fails leaves its files",
         file=f"{_INTO}rebuild_into.py",
-        old='            store_of(path).tree.delete_dir_contents("", accept_root_dir=True)\n',
-        new="            pass\n",
+        old="        delete_table(path)\n",
+        new="        pass\n",
         tests=_BESIDE,
     ),
     Mutant(

@@ -28,6 +28,7 @@ def publish(lake: Path, cut: int, state: str = "streaming") -> LedgerRow:
         version=DeltaTable(path).version(),
         offset=cut,
         state=state,
+        delta_id=str(DeltaTable(path).metadata().id),
     )
     row = LedgerRow(
         cut=cut,
@@ -116,6 +117,19 @@ def test_a_missing_table_lake_cut_or_version_is_named(lake: Path, tmp_path: Path
     gone = replace(cdc.cut(lake=lake).tables[0], version=99)
     with pytest.raises(CdcError, match=r"version 99 of .* no longer exists"):
         cdc.read("shop.orders", at=replace(cdc.cut(lake=lake), tables=(gone,)), lake=lake)
+
+
+def test_a_cut_does_not_show_the_rows_of_a_table_that_was_made_anew(lake: Path) -> None:
+    """Its versions have the numbers of those that the cuts before it name."""
+    shutil.rmtree(table_under(str(lake), ORDERS))
+    for number in (7, 8, 9):
+        put(lake, number)
+    publish(lake, 3)
+
+    assert ids(lake) == [7, 8, 9]
+    with pytest.raises(CdcError, match=r"version 1 of .* no longer exists") as refused:
+        ids(lake, 2)
+    assert refused.value.detail == "the table was made anew since"
 
 
 def test_the_package_has_only_the_names_of_the_reader() -> None:

@@ -160,9 +160,9 @@ class AppliedTable:
         self._commit_check.forget()
         self.resume()
 
-    def start_at_version(self, version: int) -> None:
+    def start_at_version(self, version: int, delta_id: str) -> None:
         """Take ``version`` for the last one by this job; later commits are somebody else's."""
-        self._commit_check.start_at(version)
+        self._commit_check.start_at(version, delta_id)
 
     def entry(self, offset: int, *, streaming: bool) -> TableEntry:
         """Return the table's part of the ledger's row for a cut that ends at ``offset``.
@@ -180,6 +180,7 @@ class AppliedTable:
             rows_applied=self.position.rows_applied,
             refused=self.position.refused,
             reading=self.position.reading,
+            delta_id=self._commit_check.delta_id,
             **{name: getattr(self.position, name) for name in BY_OPERATION},
         )
 

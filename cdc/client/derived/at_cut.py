@@ -126,4 +126,4 @@ def input_at(table: TableId, row: LedgerRow) -> Input:
             f"cut {row.cut} has no rows of {table}",
             remedy=_LATER,
         )
-    return Input(entry.path, entry.version)
+    return Input.of(entry)

@@ -62,7 +62,7 @@ def _verdict(session: SparkSession, row: LedgerRow, definition: Definition) -> D
     if isinstance(entry, str):
         return DerivedVerdict(table=str(definition.table), reason=entry)
     inputs = {table: input_at(table, row) for table in definition.inputs}
-    return compare_in_spark(session, definition, inputs, Input(entry.path, entry.version))
+    return compare_in_spark(session, definition, inputs, Input.of(entry))
 
 
 def compare_in_spark(

@@ -81,7 +81,7 @@ class _Binder:
     def _outputs(self, definition: Definition) -> list[Output]:
         entries = {t: self._row.entry(str(t)) for t in definition.inputs if t not in self._declared}
         new = {
-            table: Input(entry.path, entry.version)
+            table: Input.of(entry)
             for table, entry in entries.items()
             if entry is not None and entry.version >= 0
         }

@@ -7,8 +7,8 @@ from cdc.config import Config
 from cdc.derive.definition.file_names import files_of
 from cdc.derive.step.mark import is_derived
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.files.store_of import store_of
 from cdc.lake.layout import table_path
+from cdc.lake.table.deletion import delete_table
 from cdc.lake.table.positions import open_table
 from cdc.state.admissions import admissions
 from cdc.state.derived_requests import pauses, rebuilds
@@ -38,7 +38,7 @@ def drop(config: Config, name: str) -> str:
             f"{path} is no derived table",
             remedy="correct the name",
         )
-    store_of(path).tree.delete_dir_contents("", accept_root_dir=True)
+    delete_table(path)
     for requests in (pauses(config.state_dir), rebuilds(config.state_dir)):
         requests.done(table)
     for one in (waiting := admissions(config.state_dir)).of(table):

@@ -38,5 +38,5 @@ def _rows(definition: Definition, row: LedgerRow) -> pa.Table:
             f"cut {row.cut} has no late rows of {definition.table} yet",
             remedy="wait for a later cut, or see wal2lake derived list",
         )
-    opened = Input(entry.path, entry.version).open()
+    opened = Input.of(entry).open()
     return rows(opened, columns(opened), f"ORDER BY {OFFSET}, {EFFECT}").read_all()

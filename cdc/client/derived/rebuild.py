@@ -58,7 +58,9 @@ def rebuild(
 
 
 def _is_other(before: DerivedEntry | None, now: DerivedEntry | None) -> bool:
-    """Return whether the table has another version, or failed."""
+    """Return whether the table has another version, is another Delta table, or failed."""
     if now is None or now.state == TableState.STOPPED.value:
         return now is not None
-    return now.version > (before.version if before else -1)
+    if before is None or before.delta_id != now.delta_id:
+        return now.version >= 0
+    return now.version > before.version

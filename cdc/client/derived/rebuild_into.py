@@ -8,7 +8,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,8 +32,8 @@ from cdc.derive.step.resident import ResidentTables
 from cdc.derive.step.step import Bringing
 from cdc.derive.step.writer import TableWriter
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.files.store_of import store_of
 from cdc.lake.records.ledger import LedgerRow
+from cdc.lake.table.deletion import delete_table
 from cdc.lake.upkeep.held import held
 
 Say = Callable[[str], None]
@@ -110,8 +110,7 @@ def _emptied_on_failure(path: str) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with suppress(FileNotFoundError):
-            store_of(path).tree.delete_dir_contents("", accept_root_dir=True)
+        delete_table(path)
         raise
 
 
@@ -139,7 +138,7 @@ def _compared(
     if entry.at_cut != row.cut:
         return None, f"{table} is at cut {entry.at_cut}"
     try:
-        served = Input(entry.path, entry.version).open()
+        served = Input.of(entry).open()
     except CdcError as error:
         return None, error.message
     return likeness(built.open(), served, definition.key, allowed), ""

@@ -183,7 +183,7 @@ def _locally(config: Config, row: LedgerRow, definition: Definition) -> Rows:
 
 def _texts(row: LedgerRow) -> set[str]:
     """Return the names of all columns of text."""
-    opened = (Input(e.path, e.version).open() for e in row.entries if e.version >= 0)
+    opened = (Input.of(e).open() for e in row.entries if e.version >= 0)
     fields = (field for table in opened for field in table.schema().fields)
     return {field.name for field in fields if getattr(field.type, "type", "") == "string"}
 
@@ -206,7 +206,7 @@ def _stored(row: LedgerRow, definition: Definition, entry: DerivedEntry) -> Rows
 
 
 def _opened(entry: DerivedEntry) -> DeltaTable:
-    return Input(entry.path, entry.version).open()
+    return Input.of(entry).open()
 
 
 def _own_columns(history: DeltaTable) -> list[str]:

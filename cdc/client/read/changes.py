@@ -19,7 +19,7 @@ from cdc.derive.engine.net import keep_net
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.values.sql_text import postgres_string
 from cdc.lake.changed.changed_rows import ChangedRows, changed_rows
-from cdc.lake.records.ledger import LedgerRow, TableEntry
+from cdc.lake.records.ledger import LedgerRow
 from cdc.lake.table.open_version import open_version
 
 CHANGE: Final = "_cdc_change"
@@ -36,13 +36,13 @@ def changes_between(table: str, since: LedgerRow, until: LedgerRow, path: str) -
     not have it, or the versions or files that would show what has changed are gone.
     """
     old, new = (_entry(table, row) for row in (since, until))
-    opened = open_version(path, new.version)
+    opened = open_version(path, new.version, new.delta_id)
     found = _between(path, old.version, new.version, opened)
-    is_younger = isinstance(new, TableEntry) and _is_younger(opened, since)
+    is_other = old.delta_id != new.delta_id if old.delta_id else _is_younger(opened, since)
     why = reasons(path, old.version, new.version) if has_late(table, until) else None
     steps = {version: _between(path, version - 1, version, opened) for version in why or ()}
     known = {version: one for version, one in steps.items() if one is not None}
-    if found is None or is_younger or len(known) < len(steps):
+    if found is None or is_other or len(known) < len(steps):
         raise CdcError(
             ErrorKind.CONFIG,
             f"what has changed in {table} since cut {since.cut} is not known",
@@ -57,9 +57,9 @@ def _between(path: str, old: int, new: int, opened: DeltaTable) -> ChangedRows |
 
 
 def _is_younger(table: DeltaTable, row: LedgerRow) -> bool:
-    """Return whether a captured table was made after the cut, whose versions are of another then.
+    """Return whether a table was made after a cut that does not say which table it means.
 
-    A derived table is made while its first cut is published, and deleted only with its definition.
+    Its versions are those of another then.
     """
     created = table.metadata().created_time
     return created is not None and created > row.published_at.timestamp() * 1000

@@ -64,7 +64,7 @@ Named = tuple[TableId, DeltaTable]
 def _tables(config: Config, entries: Sequence[Entry], text: str) -> Iterator[Named]:
     """Yield the tables at the cut's versions, and the control tables that the query mentions."""
     for entry in entries:
-        yield TableId.parse(entry.table), open_version(entry.path, entry.version)
+        yield TableId.parse(entry.table), open_version(entry.path, entry.version, entry.delta_id)
     own = {
         "ledger": ledger_path,
         "log": log_path,

@@ -5,7 +5,7 @@ Spark's workers can write there, and this process can read.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,9 +23,9 @@ from cdc.derive.engine.inputs import declare
 from cdc.derive.engine.large import NotBySparkError, Result, column
 from cdc.derive.engine.output_types import Output, lake_field
 from cdc.derive.engine.spark_query import calculated, refusal, sayable
-from cdc.lake.files.store_of import store_of
 from cdc.lake.layout import aside_path
 from cdc.lake.session import runs_here
+from cdc.lake.table.deletion import delete_table
 from cdc.tables import TableId
 
 _TYPES_MB: Final = 64
@@ -65,8 +65,7 @@ class LargeQueries:
                 _write(found, path)
             yield Result(path, outputs)
         finally:
-            with suppress(FileNotFoundError):
-                store_of(path).tree.delete_dir_contents("", accept_root_dir=True)
+            delete_table(path)
 
 
 def large_queries(config: Config, session: SparkSession) -> LargeQueries | None:

@@ -197,7 +197,8 @@ class DerivedTables:
             step = yield from self._steps.step(timed, inputs.at, row, since, before, anew=anew)
             before = self._after(step, definition)
         except CdcError as error:
-            failure = error.message
+            remedy = f"; remedy: {error.remedy}" if error.remedy else ""
+            failure = f"{error.coded}{remedy}"
             _say_stopped(before, failure, reason=failure)
         except Exception as error:  # noqa: BLE001 - no captured table may stop for it
             refuse_silence(error)
@@ -211,7 +212,13 @@ class DerivedTables:
 
     def _after(self, step: Step, definition: Definition) -> DerivedEntry:
         entry = self._none_yet(definition)
-        return replace(entry, version=step.version, rows=step.rows, definition=definition.hash)
+        return replace(
+            entry,
+            version=step.version,
+            rows=step.rows,
+            definition=definition.hash,
+            delta_id=self._steps.delta_id(definition.table),
+        )
 
 
 def _say_stopped(last: DerivedEntry, failure: str, **facts: str) -> None:

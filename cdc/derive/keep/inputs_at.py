@@ -61,6 +61,6 @@ def inputs_at(
             missing.append(f"its input {table} is at cut {entry.at_cut}")
         if entry.state != _EQUAL:
             flagged.append(f"its input {table} is {entry.state}: {entry.reason}")
-        found[table] = Input(entry.path, entry.version)
+        found[table] = Input.of(entry)
     why, flags = "; ".join(missing), "; ".join(flagged)
     return Inputs(at=found, time=time, missing=why, flagged=flags)

@@ -67,6 +67,7 @@ def _refused(
         at_cut=before.at_cut if before else 0,
         definition=before.definition if before else "",
         rows=before.rows if before else 0,
+        delta_id=before.delta_id if before else "",
         state=TableState.STOPPED.value,
         reason=reason,
     )

@@ -12,6 +12,7 @@ from cdc.derive.engine.input import Input
 from cdc.derive.keep.histories import Histories
 from cdc.derive.keep.late_tables import LateTables
 from cdc.derive.keep.reopening import Reopening, Why
+from cdc.derive.keep.stored_table import StoredTable
 from cdc.derive.log.topic_rows import Recent
 from cdc.derive.step.limits import Limits
 from cdc.derive.step.mark import Mark
@@ -42,6 +43,7 @@ class TableSteps:
         self._path_of, self._limits, self._late = path_of, limits, late
         self._histories = histories
         self._writers = {one.table: self._writer(one.table) for one in definitions}
+        self._stored = {table: StoredTable(path_of(table)) for table in self._writers}
         self._measured = {table: Measured() for table in self._writers}
         self._resident = ResidentTables(limits.memory_mb, limits.scratch)
         self._recent: Recent | None = None
@@ -66,17 +68,46 @@ class TableSteps:
         ``since`` are the inputs of which it is known to have the rows; with ``anew`` all is
         calculated. Raises what the step of its kind raises.
         """
-        began = time.monotonic()
+        began, stored = time.monotonic(), self._stored[definition.table]
         mark = Mark.at(definition.hash, row, inputs)
-        if definition.late_rows is not None:
-            return self._late_step(definition, inputs, row, mark, anew=anew)
-        if definition.history is not None:
-            step = self._history_step(definition, row, mark, anew=anew)
-        else:
-            bring = partial(self._query_step, inputs, mark, since, anew=anew)
-            step = yield from Reopening(definition, inputs, before).bring(bring)
+        if (damage := stored.damage(before)) is not None:
+            self._clear(definition, damage)
+            anew = True
+        try:
+            if definition.late_rows is not None:
+                return self._late_step(definition, inputs, row, mark, anew=anew)
+            if definition.history is not None:
+                step = self._history_step(definition, row, mark, anew=anew)
+            else:
+                bring = partial(self._query_step, inputs, mark, since, anew=anew)
+                step = yield from Reopening(definition, inputs, before).bring(bring)
+        except Exception:
+            stored.suspect()
+            raise
         _tell(definition.table, row.cut, step, time.monotonic() - began)
         return step
+
+    def delta_id(self, table: TableId) -> str:
+        """Return the id of a table's Delta table."""
+        return self._stored[table].delta_id()
+
+    def _clear(self, definition: Definition, damage: CdcError) -> None:
+        """Delete a damaged table, if all its rows follow from the inputs as they are now.
+
+        Raises TABLE_STOPPED otherwise: the log may no longer have all that the table had.
+        """
+        table = definition.table
+        if definition.history is not None or definition.late_rows is not None:
+            raise CdcError(
+                ErrorKind.TABLE_STOPPED,
+                damage.message,
+                reason=damage.reason,
+                remedy="put its files back, or move its directory away: the job then makes the "
+                "table of what the log has",
+            )
+        logger.warning("derived table made anew", table=str(table), reason=damage.coded)
+        self._writers[table].clear()
+        self._stored[table].forget()
 
     def passed(self, definition: Definition, row: LedgerRow) -> None:
         """Note that a table has no other rows at the cut."""

@@ -16,7 +16,7 @@ class LateState:
     """
 
     seen: Watermark
-    place: Mapping[str, int]
+    place: Mapping[str, Any]
     begun: Mapping[str, int]
     admitted: int = 0
     """The newest cut from which on rows count that were admitted; 0 if none are."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from typing import Final
 
 import pyarrow as pa
 
@@ -20,6 +21,9 @@ from cdc.errors import CdcError, ErrorKind
 from cdc.lake.records.ledger import LedgerRow, TableEntry
 from cdc.lake.table.store import read_schema
 from cdc.tables import TableId
+
+_TABLE: Final = frozenset({"version", "delta_id"})
+"""What a place says of the table there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class _Reading:
             transactions = self._with_others(transactions, place, upto)
         return LogSlice(
             begun=asdict(place),
-            place={**asdict(upto), "version": entry.version},
+            place={**asdict(upto), "version": entry.version, "delta_id": entry.delta_id},
             columns=pa.schema([(one.name, arrow_type(one.type)) for one in schema.columns]),
             transactions=transactions,
         )
@@ -74,9 +78,9 @@ class _Reading:
     def _begin(self, after: Facts, entry: TableEntry, upto: Place) -> tuple[Place, Input | None]:
         """Return the place, and the table as it was there: None if it had no rows yet."""
         if after:
-            facts = {name: number for name, number in after.items() if name != "version"}
-            version = after["version"]
-            return Place(**facts), None if version < 0 else Input(entry.path, version)
+            facts = {name: fact for name, fact in after.items() if name not in _TABLE}
+            version, delta_id = after["version"], after.get("delta_id", "")
+            return Place(**facts), None if version < 0 else Input(entry.path, version, delta_id)
         readings = self.reader.readings_of(entry.table)
         images = [one for one in readings if one.image and one.position.epoch == upto.epoch]
         if images and self._given_up(TableId.parse(entry.table)) >= 0:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -11,7 +11,7 @@ from cdc.derive.late.watermark import Transaction
 from cdc.derive.log.topic_rows import Recent
 from cdc.lake.records.ledger import LedgerRow
 
-Place = Mapping[str, int]
+Place = Mapping[str, Any]
 """How far somebody has read the log, as a mark has it; empty: not at all."""
 
 

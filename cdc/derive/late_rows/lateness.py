@@ -46,7 +46,7 @@ def _facts(entry: DerivedEntry) -> dict[str, Any]:
     if entry.version < 0:
         return {}
     try:
-        return mark_facts(open_version(entry.path, entry.version))
+        return mark_facts(open_version(entry.path, entry.version, entry.delta_id))
     except CdcError:
         return {}  # the version is gone, and with it what it said
 

@@ -11,15 +11,15 @@ from cdc.lake.changed.changed_rows import ChangedRows, changed_rows
 class Known:
     """The rows by which a table's version ``new`` differs from an older one."""
 
-    old: int
+    old: Input
     new: int
     rows: ChangedRows
 
     def __len__(self) -> int:
         return len(self.rows.removed) + len(self.rows.added)
 
-    def has(self, old: int, new: int, columns: Sequence[str]) -> bool:
-        """Return whether these columns of these versions are known."""
+    def has(self, old: Input, new: int, columns: Sequence[str]) -> bool:
+        """Return whether these columns of these versions of one table are known."""
         return (self.old, self.new) == (old, new) and set(columns) <= set(
             self.rows.added.schema.names
         )
@@ -38,7 +38,7 @@ class KnownChanges:
         They have these columns, and those that others ask for.
         """
         known = self._known.get(old.path)
-        if known is None or not known.has(old.version, new, columns):
+        if known is None or not known.has(old, new, columns):
             known = self._read(old, new, columns, most)
         return None if known is None or len(known) > most else known
 
@@ -54,6 +54,6 @@ class KnownChanges:
             found = changed_rows(old.path, old.version, new, names, most)
             if found is not None:
                 self._columns[old.path] = names
-                self._known[old.path] = Known(old.version, new, found)
+                self._known[old.path] = Known(old, new, found)
                 return self._known[old.path]
         return None

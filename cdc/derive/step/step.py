@@ -205,7 +205,7 @@ class Bringing:
         return sum(map(row_count, self._opened.values()))
 
     def _own(self, table: DeltaTable, columns: tuple[str, ...]) -> TableAt:
-        at = Input(self.writer.path, table.version())
+        at = Input(self.writer.path, table.version(), str(table.metadata().id))
         return TableAt(table=self.definition.table, at=at, opened=table, columns=columns)
 
     def _wanted(self) -> Iterator[TableAt]:

@@ -12,6 +12,7 @@ from cdc.lake.commit.committer import Committer
 from cdc.lake.commit.protocol import TakeMergeError
 from cdc.lake.files.file_store import StoreError
 from cdc.lake.layout import lake_of
+from cdc.lake.table.foreign_commits import refuse_damaged
 from cdc.lake.upkeep.driver_files import combined, purged
 from cdc.lake.upkeep.held import oldest_hold
 from cdc.lake.upkeep.old_versions import clean
@@ -39,13 +40,15 @@ def keep_small(committer: Committer, path: str, before: int, mark: Mark, kept_ho
     """Do what is due after the commits behind version ``before``; return the newest version.
 
     At most one work of each kind is done, and none is more than a few megabytes. What fails is left
-    for the next time: the table is whole without.
+    for the next time: the table is whole without. Raises CHAIN_BROKEN for a log that no reader can
+    open, which shows when a checkpoint cannot be written.
     """
     version = committer.open().version
     try:
         version = _combine(committer, mark) or version
-        if (due := committer.due_for_checkpoint(before, version)) is not None:
-            committer.checkpoint(due)
+        due = committer.due_for_checkpoint(before, version)
+        if due is not None and not committer.checkpoint(due):
+            refuse_damaged(path)
         if before // EVERY < version // EVERY:
             _clean(path, kept_hours)
     except StoreError:

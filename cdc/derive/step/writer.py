@@ -31,6 +31,7 @@ from cdc.lake.commit.replay import LiveFile
 from cdc.lake.create.whole_table import replace_table
 from cdc.lake.key_index.key_columns import KeyColumn
 from cdc.lake.key_index.refused import IndexRefusedError
+from cdc.lake.table.deletion import delete_table
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.lake.table.positions import MEASURED_PROPERTY, open_table
 
@@ -81,6 +82,13 @@ class TableWriter:
         self._opened = open_table(self.path)
         return self._opened
 
+    def clear(self) -> None:
+        """Delete the whole table, whose log cannot be continued."""
+        self._committer = self._opened = None
+        reach(Failpoint.BEFORE_DERIVED_CLEAR)
+        delete_table(self.path)
+        reach(Failpoint.AFTER_DERIVED_CLEAR)
+
     def write(
         self, stored: DeltaTable | None, changes: pa.Table, mark: Mark, kept_hours: int
     ) -> int:
@@ -91,7 +99,7 @@ class TableWriter:
         if stored is None:
             version = self.replace(changes, mark, kept_hours)
         else:
-            version = self.commit(changes, mark)
+            version = self.commit(changes, mark, stored.version())
         return keep_small(self.committer, self.path, version - 1, mark, kept_hours)
 
     def replace(self, changes: pa.Table, mark: Mark, kept_hours: int) -> int:
@@ -102,22 +110,25 @@ class TableWriter:
         with _committing():
             return replace_table(self.path, fields, properties, _added(changes), mark.metadata())
 
-    def commit(self, changes: pa.Table, mark: Mark) -> int:
+    def commit(self, changes: pa.Table, mark: Mark, since: int) -> int:
         """Add and remove the rows of a difference in one commit; return the version.
 
-        Raises UnwritableError, and the table stays as it is, if it lacks a row that is to go or
-        was not made by this writer, and CONFLICT if another commit came between.
+        ``since`` is the version from which the table differs so. Raises UnwritableError, and the
+        table stays as it is, if it is at another version, lacks a row that is to go, or was not
+        made by this writer, and CONFLICT if another commit came between.
         """
         with _committing():
-            return self._commit(changes, mark)
+            return self._commit(changes, mark, since)
 
     def rows(self) -> int:
         """Return how many rows the newest version has. Raises UnwritableError as ``commit``."""
         with _translated():
             return sum(map(_left, self.committer.open().files.values()))
 
-    def _commit(self, changes: pa.Table, mark: Mark) -> int:
+    def _commit(self, changes: pa.Table, mark: Mark, since: int) -> int:
         table = self.committer.open()
+        if table.version != since:
+            raise UnwritableError(f"it is at version {table.version}, but was at {since}")
         gone = changes.filter(changes.column(GONE)).select([ROW_HASH, COPY])
         wanted = arrow_schema(table.metadata)
         added = _added(changes).select(wanted.names).cast(wanted)

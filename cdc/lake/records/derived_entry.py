@@ -15,6 +15,7 @@ DERIVED_ENTRY: Final = pa.struct(
         ("at_cut", pa.int64()),
         ("definition", pa.string()),
         ("rows", pa.int64()),
+        ("delta_id", pa.string()),
     ]
 )
 
@@ -31,3 +32,4 @@ class DerivedEntry:
     at_cut: int = 0
     definition: str = ""  # hash of the definition that made the version
     rows: int = 0
+    delta_id: str = ""  # of the Delta table; another one if it was made anew; empty if not known

@@ -32,6 +32,7 @@ TABLE_ENTRY: Final = pa.struct(
         ("deletes", pa.int64()),
         ("reads", pa.int64()),
         ("truncates", pa.int64()),
+        ("delta_id", pa.string()),
     ]
 )
 NAMED: Final = 20
@@ -77,6 +78,7 @@ class TableEntry:
     deletes: int = 0
     reads: int = 0  # of the first snapshot
     truncates: int = 0
+    delta_id: str = ""  # of the Delta table; another one if it was made anew; empty if not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,7 +284,7 @@ def _from_dict(raw: dict[str, Any]) -> LedgerRow:
     topics = dict(raw.get("topic_ids") or {})
     if raw.get("notes_offset") is None:
         raw = {**raw, "notes_offset": -1}
-    derived = tuple(DerivedEntry(**entry) for entry in raw.get("derived") or ())
+    derived = tuple(DerivedEntry(**_present(entry)) for entry in raw.get("derived") or ())
     return LedgerRow(**{**raw, "tables": entries, "topic_ids": topics, "derived": derived})
 
 

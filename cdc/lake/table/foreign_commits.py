@@ -42,6 +42,8 @@ class ForeignCommitCheck:
         self._file: Stamp | None = None  # the entry of ``seen``; None where it is not known
         self.seen: int | None = None
         """The newest version that was checked; None before the first check."""
+        self.delta_id = ""
+        """The id of the Delta table, which a table made anew does not have; empty if not known."""
 
     def checked_version(self) -> int:
         """Check all commits since the last call and return the newest version; -1 without a table.
@@ -58,13 +60,18 @@ class ForeignCommitCheck:
             return seen
         return self._opened_version()
 
-    def start_at(self, version: int) -> None:
-        """Take ``version`` for checked, and every later one for new."""
-        self.seen, self._file = version, None
+    def start_at(self, version: int, delta_id: str = "") -> None:
+        """Take ``version`` of the table for checked, and every later one for new."""
+        self.seen, self.delta_id, self._file = version, delta_id, None
+
+    def reopen(self) -> None:
+        """Have the next check open the table, whatever its newest entry is."""
+        self._file = None
 
     def forget(self) -> None:
         """Start over with the newest commit, because the table was created anew."""
         self.seen = self._file = None
+        self.delta_id = ""
 
     def _is_there(self, version: int) -> bool:
         """Return whether the entry of the version is still the file that was seen."""
@@ -91,6 +98,7 @@ class ForeignCommitCheck:
                 refuse_foreign(self._path, commit)
         except DeltaError as error:
             raise _damage(self._path, error) from None
+        self.delta_id = str(table.metadata().id)
         self._take(newest)
         return newest
 

@@ -1,7 +1,8 @@
 """Triggers: what to ask of the installation so that the job reaches a failpoint."""
 
+import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -222,11 +223,29 @@ def broken(bank: Armed, name: str, await_kills: Await) -> None:
 def derived(bank: Armed, _name: str, await_kills: Await) -> None:
     """Derive more tables, one over the others; after the kills they equal their queries."""
     texts = {f"marts.{name}": query for name, query in _DERIVED.items()}
+    with _declared(bank, texts), _running(bank, *_APPLY):
+        await_kills()
+
+
+def cleared(bank: Armed, _name: str, await_kills: Await) -> None:
+    """Take a version away from a derived table; it is made anew."""
+    table = "marts.lost"
+    with _declared(bank, {table: _DERIVED["debits"]}):
+        bank.run(*_APPLY)
+        bank.sync()
+        log = bank.folder / "lake" / table.replace(".", "/") / "_delta_log"
+        max(log.glob("*.json")).unlink()
+        await_kills()
+    shutil.rmtree(log.parent)
+
+
+@contextmanager
+def _declared(bank: Armed, texts: Mapping[str, str]) -> Iterator[None]:
+    """Declare derived tables during the block; after it they equal their queries."""
     new = {name: bank.folder / "derived" / f"{name}.sql" for name in texts}
     for name, file in new.items():
         file.write_text(texts[name])
-    with _running(bank, *_APPLY):
-        await_kills()
+    yield
     bank.sync()
     report = bank.facts("derived", "verify", *new)
     assert report["equal"], report
@@ -285,6 +304,7 @@ CASES: Final[dict[str, tuple[Trigger, tuple[str, ...]]]] = {
     "optimized": (by_spark, ("optimize",)),
     "vacuumed": (upkeep, ("vacuum", "file-expiry", "commit-expiry")),
     "derived": (derived, ("derived-commit", "late-commit")),
+    "cleared": (cleared, ("derived-clear",)),
     "admitted": (admitted, ("admit-commit", "admit-end", "windows-reopen")),
     "control": (nothing, ("control-optimize", "control-vacuum")),
 }

@@ -36,7 +36,9 @@ def test_a_table_that_somebody_else_wrote_to_stays_at_the_version_of_the_last_cu
     path, position = table_path(config, ORDERS), Position(epoch=1, offset=5)
     store.create(spark.newSession(), path, schema_of(source), position)
     store.append(path, spark.sql("SELECT 5L AS _cdc_offset"), position)
-    entry = TableEntry(table=str(ORDERS), path=path, version=1, offset=5, state="streaming")
+    entry = TableEntry(
+        table=str(ORDERS), path=path, version=1, offset=5, state="streaming", delta_id="its id"
+    )
     last = LedgerRow(
         cut=3,
         epoch=1,
@@ -66,6 +68,6 @@ def test_a_table_that_somebody_else_wrote_to_stays_at_the_version_of_the_last_cu
     [table] = opener.open_tables(spark, [source], lambda: None).values()
 
     opened = table.entry(5, streaming=True)
-    assert (opened.state, opened.version) == ("stopped", 1)
+    assert (opened.state, opened.version, opened.delta_id) == ("stopped", 1, "its id")
     assert "version 2 of" in opened.reason
     assert "wal2lake replay shop.orders, or wal2lake resnapshot shop.orders" in opened.reason

@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest.mock import create_autospec
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from cdc.apply.table.apply_context import ApplyContext
@@ -159,6 +160,8 @@ def test_a_damaged_table_is_replaced_by_its_rebuild(
 
     assert said in result.note
     assert position(path) == before
+    entry = pipeline.tables.by_topic[f"{PREFIX}.{TOASTY.table}"].entry(0, streaming=True)
+    assert entry.delta_id == str(DeltaTable(path).metadata().id)
     assert_equal_to_source(pipeline)
 
 

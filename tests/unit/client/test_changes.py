@@ -78,6 +78,20 @@ def test_a_table_that_was_made_anew_has_other_versions(asked: Asked) -> None:
         changed(asked, SHOP, 1)
 
 
+def test_a_derived_table_that_was_dropped_and_declared_again_is_another(asked: Asked) -> None:
+    declared = asked.folder / "derived" / f"{DERIVED}.sql"
+    declared.unlink()
+    asked.publish(5)
+    asked.run("drop", DERIVED, "--confirm", DERIVED)
+    declared.write_text(BY_WHO)
+    for amount in (1, 2, 3):
+        asked.publish(amount)
+
+    assert changed(asked, DERIVED, 6) == [("added", "a", "3.00"), ("removed", "a", "2.00")]
+    with pytest.raises(CdcError, match="is not known"):
+        changed(asked, DERIVED, 2)
+
+
 def test_a_table_that_a_cut_lacks_is_named(asked: Asked) -> None:
     with pytest.raises(CdcError, match=r"cut 1 has no table shop\.nothing"):
         changed(asked, "shop.nothing", 1)

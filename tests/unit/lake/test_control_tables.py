@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+from cdc.lake.records.derived_entry import DERIVED_ENTRY, DerivedEntry
 from cdc.lake.records.ledger import NAMED, SCHEMA, TABLE_ENTRY, Ledger, LedgerRow, TableEntry
 from cdc.lake.records.quarantine import Quarantine, RefusedEvent
 from cdc.lake.table.positions import MARK
@@ -136,25 +137,33 @@ def test_a_ledger_of_an_earlier_version_gets_the_properties_of_todays(tmp_path: 
 def test_a_cut_is_read_back_as_published_even_after_rows_of_an_earlier_version(
     tmp_path: Path,
 ) -> None:
-    """The earlier version has no counts by operation and no topic ids."""
+    """The earlier version has no counts by operation, no topic ids and no ids of Delta tables."""
     entry = TableEntry(table="a.b", path="/a/b", version=4, offset=7, state="streaming")
     counts = {"inserts": 1, "updates": 2, "deletes": 3, "reads": 4, "truncates": 5}
-    counted = TableEntry(**{**asdict(entry), **counts})
+    counted = TableEntry(**{**asdict(entry), **counts, "delta_id": "x"})
+    made = DerivedEntry(table="a.c", path="/a/c", version=1, state="streaming")
     new = replace(row(2), tables=(counted,), topic_ids={"w.a.b": "id", "w.transaction": "x"})
-    old = asdict(replace(row(1), tables=(entry,)))
+    new = replace(new, derived=(replace(made, delta_id="y"),))
+    first = replace(row(1), tables=(entry,), derived=(made,))
+    old = asdict(first)
     old.pop("topic_ids")
     for name in counts:
         old["tables"][0].pop(name)
+    for entries in (old["tables"], old["derived"]):
+        entries[0].pop("delta_id")
     ledger = Ledger(str(tmp_path / "ledger"))
-    kept = [field for field in TABLE_ENTRY if field.name not in counts]
+    kept = [field for field in TABLE_ENTRY if field.name not in {*counts, "delta_id"}]
     fields = [field for field in SCHEMA if field.name != "topic_ids"]
     at = [field.name for field in fields].index("tables")
     fields[at] = pa.field("tables", pa.list_(pa.struct(kept)))
+    at = [field.name for field in fields].index("derived")
+    derived = [field for field in DERIVED_ENTRY if field.name != "delta_id"]
+    fields[at] = pa.field("derived", pa.list_(pa.struct(derived)))
     write_deltalake(ledger.path, pa.Table.from_pylist([old], schema=pa.schema(fields)))
 
     ledger.append(new)
 
-    assert list(ledger.rows()) == [replace(row(1), tables=(entry,)), new]
+    assert list(ledger.rows()) == [first, new]
     assert ledger.last() == new
 
 

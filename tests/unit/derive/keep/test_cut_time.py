@@ -211,5 +211,6 @@ def test_too_many_rows_are_refused_as_for_any_whole_query(
     assert entry.state == "stopped"
     assert entry.reason == (
         "its inputs have 5 rows, and it can only be calculated as a whole: "
-        "cut_time() differs at each cut"
+        "cut_time() differs at each cut; "
+        "remedy: set refresh: full in the definition, or raise derived.full_rows"
     )

@@ -216,12 +216,23 @@ def test_more_events_than_are_read_at_a_time(lake: SmallLake) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ('"account_id"', '"account"', "shop.account_events has no column account"),
-        ('"version": "version"', '"version": "V"', "shop.account_events has no column V"),
+        (
+            '"account_id"',
+            '"account"',
+            "shop.account_events has no column account; remedy: did you mean account_id?",
+        ),
+        (
+            '"version": "version"',
+            '"version": "V"',
+            (
+                "shop.account_events has no column V; "
+                "remedy: columns are id, account_id, version, kind, amount"
+            ),
+        ),
         (
             '"version": "version"',
             '"version": "kind"',
-            "version names kind, which is of type varchar",
+            "version names kind, which is of type varchar; remedy: name a column of whole numbers",
         ),
     ],
 )
@@ -241,7 +252,8 @@ def test_a_fold_that_needs_too_much_stops_the_table(lake: SmallLake) -> None:
         lake.set(account_events=[OPENED])
         states, _ = kept.entries(lake.row())
 
-    assert (states.state, states.reason) == ("stopped", "its fold failed: RecursionError")
+    reason = "its fold failed: RecursionError; remedy: correct apply"
+    assert (states.state, states.reason) == ("stopped", reason)
 
 
 def test_a_time_that_python_does_not_have_stops_the_table(tmp_path: Path) -> None:
@@ -251,7 +263,10 @@ def test_a_time_that_python_does_not_have_stops_the_table(tmp_path: Path) -> Non
     with closing(lake.keep(*fold())) as kept:
         states, _ = kept.entries(lake.row())
 
-    reason = "an event has a time before the year 1 or after the year 9999"
+    reason = (
+        "an event has a time before the year 1 or after the year 9999; "
+        "remedy: read the events from a view that casts it to text"
+    )
     assert (states.state, states.reason) == ("stopped", reason)
 
 

@@ -145,7 +145,10 @@ def test_a_partition_that_is_too_large_stops_the_table(lake: SmallLake) -> None:
         mended = one(kept, lake)
 
     assert stopped.state == "stopped"
-    assert stopped.reason == "a partition of its pattern has 4 rows, and may have 3"
+    assert stopped.reason == (
+        "a partition of its pattern has 4 rows, and may have 3; "
+        "remedy: partition by more columns, or raise max_partition_rows in the definition"
+    )
     assert stopped.version == good.version
     assert (mended.state, rows_of(mended)) == ("streaming", [(1, 1, 2, 3)])
 

@@ -168,7 +168,13 @@ def test_a_key_is_unique_outside_the_scope_too(lake: SmallLake) -> None:
         bad = one(kept, lake)
 
     assert good.state == "streaming"
-    assert (bad.state, bad.reason) == ("stopped", "its key (n) is not unique: 2 rows have the same")
+    assert (bad.state, bad.reason) == (
+        "stopped",
+        (
+            "its key (n) is not unique: 2 rows have the same; "
+            "remedy: name the columns in key that tell its rows apart"
+        ),
+    )
 
 
 @pytest.mark.parametrize("gone", ["input", "table"])
@@ -217,7 +223,10 @@ def test_a_cross_check_stops_a_table_whose_scope_is_too_small(
 
     assert checked.state == "streaming"
     assert stopped.state == "stopped"
-    assert stopped.reason == "a scoped step to cut 6 has 2 other rows than its query"
+    assert stopped.reason == (
+        "a scoped step to cut 6 has 2 other rows than its query; "
+        "remedy: this is a bug of wal2lake: set refresh: full in the definition, report it"
+    )
     assert stopped.version == checked.version
 
 

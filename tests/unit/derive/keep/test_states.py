@@ -48,7 +48,10 @@ def test_a_table_that_fails_stops_alone_and_goes_on_when_its_inputs_change(lake:
         mended, _ = kept.entries(lake.row())
 
     assert failed.state == again.state == "stopped"
-    assert failed.reason == "its query failed: a number is out of the range of its type"
+    assert failed.reason == (
+        "its query failed: a number is out of the range of its type; "
+        "remedy: correct the row or the definition; the table goes on when its inputs change"
+    )
     assert (failed.version, failed.at_cut) == (good.version, good.at_cut)
     assert other.state == "streaming"
     assert (mended.state, rows_of(mended)) == ("streaming", [(3,)])
@@ -79,7 +82,10 @@ def test_rows_with_one_key_stop_the_table(lake: SmallLake) -> None:
         entry = one(kept, lake)
 
     assert (entry.state, entry.version) == ("stopped", -1)
-    assert entry.reason == "its key (who) is not unique: 2 rows have the same"
+    assert entry.reason == (
+        "its key (who) is not unique: 2 rows have the same; "
+        "remedy: name the columns in key that tell its rows apart"
+    )
 
 
 def test_what_is_large_is_refused_unless_the_definition_allows_it(lake: SmallLake) -> None:
@@ -92,7 +98,8 @@ def test_what_is_large_is_refused_unless_the_definition_allows_it(lake: SmallLak
 
     assert refused.reason == (
         "its inputs have 11 rows, and it can only be calculated as a whole: "
-        "it aggregates all rows: it has no GROUP BY"
+        "it aggregates all rows: it has no GROUP BY; "
+        "remedy: set refresh: full in the definition, or raise derived.full_rows"
     )
     assert [entry.state for entry in allowed] == ["streaming", "streaming"]
 
@@ -232,7 +239,8 @@ def test_a_value_of_a_type_that_the_engines_treat_differently_stops_the_table(
 
     assert entry.reason == (
         "its query failed: floor of a value of this type differs from Postgres: "
-        "cast the value first"
+        "cast the value first; "
+        "remedy: correct the row or the definition; the table goes on when its inputs change"
     )
 
 

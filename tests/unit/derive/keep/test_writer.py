@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from cdc.derive.step.writer import TableWriter, UnwritableError
 from cdc.lake.create.whole_table import replace_table
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
+from cdc.lake.table.positions import MARK
 from cdc.tables import TableId
 from tests.duckdb_reader import duckdb_with_delta
 from tests.unit.derive.events import read
@@ -35,6 +37,12 @@ def orders(count: int) -> list[dict[str, Any]]:
 def mark_of(entry: DerivedEntry) -> str:
     """Return the text of the newest commit's mark."""
     return str(DeltaTable(entry.path).history(1)[0][USER_METADATA])
+
+
+def stored_mark(entry: DerivedEntry) -> Mark:
+    """Return the newest commit's mark."""
+    facts = json.loads(mark_of(entry))
+    return Mark(**{name: facts[name] for name in facts.keys() - {MARK, "derived"}})
 
 
 def added(entry: DerivedEntry) -> list[dict[str, Any]]:
@@ -108,16 +116,25 @@ def test_a_row_that_is_to_go_and_is_not_there_is_refused(lake: SmallLake) -> Non
     with closing(lake.keep(BY_WHO)) as kept:
         lake.set(orders=orders(MANY), people=[])
         entry = one(kept, lake)
-    facts = {
-        k: v for k, v in json.loads(mark_of(entry)).items() if k not in ("wal2lake", "derived")
-    }
     schema = pa.schema([*pa.schema(DeltaTable(entry.path).schema().to_arrow()), (GONE, pa.bool_())])
     gone = pa.Table.from_pylist([{ROW_HASH: "00", COPY: 1, GONE: True}], schema)
 
     with pytest.raises(UnwritableError, match="lacks rows"):
-        TableWriter(entry.path, lake.folder / "index").commit(gone, Mark(**facts))
+        TableWriter(entry.path, lake.folder / "index").commit(
+            gone, stored_mark(entry), entry.version
+        )
 
     assert DeltaTable(entry.path).version() == entry.version
+
+
+def test_a_difference_from_another_version_is_refused(lake: SmallLake) -> None:
+    """Somebody has committed since the table was read."""
+    first, second = islice(steps(lake, 3), 2)
+    schema = pa.schema([*pa.schema(DeltaTable(first.path).schema().to_arrow()), (GONE, pa.bool_())])
+    writer = TableWriter(first.path, lake.folder / "index")
+
+    with pytest.raises(UnwritableError, match=f"is at version {second.version}, but was at"):
+        writer.commit(schema.empty_table(), stored_mark(second), first.version)
 
 
 def test_a_table_without_digests_has_to_be_made_anew(lake: SmallLake) -> None:
@@ -129,7 +146,7 @@ def test_a_table_without_digests_has_to_be_made_anew(lake: SmallLake) -> None:
 
     with pytest.raises(UnwritableError, match="no digests"):
         TableWriter(path, lake.folder / "index").commit(
-            new, Mark(definition="", cut=1, epoch=1, lsn=1)
+            new, Mark(definition="", cut=1, epoch=1, lsn=1), 0
         )
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from cdc.derive.definition.definition import Definition
 from cdc.derive.definition.folder import read_definition
 from cdc.derive.engine.calculator import Calculator, calculator
+from cdc.derive.engine.input import Input
 from cdc.derive.engine.net import keep_net
 from cdc.derive.scope.of_definition import definition_scope
 from cdc.derive.scope.scope import Scope, Whole
@@ -127,7 +128,7 @@ def _changes(database: Calculator, before: World, now: World) -> Changes:
     for table, one in rows.items():
         keep_net(database, one, *net_rows(table))
     return Changes(
-        rows={table: Known(0, 1, one) for table, one in rows.items()},
+        rows={table: Known(Input("", 0), 1, one) for table, one in rows.items()},
         columns={table: schema.names for table, schema in SCHEMAS.items()},
     )
 

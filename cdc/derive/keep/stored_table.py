@@ -1,0 +1,55 @@
+"""Looks whether a derived table still is what its last step left."""
+
+from typing import Final
+
+from cdc.errors import CdcError, ErrorKind, Reason
+from cdc.lake.records.derived_entry import DerivedEntry
+from cdc.lake.table.foreign_commits import ForeignCommitCheck
+
+_DAMAGES: Final = frozenset({Reason.TABLE_OLDER, Reason.TABLE_UNREADABLE})
+"""After which nothing can be committed to the table: a version would have other rows than it had,
+or no reader could open it. Any other difference is mended by the next commit."""
+
+
+class StoredTable:
+    """Follows the log of one derived table; used by one thread at a time."""
+
+    def __init__(self, path: str) -> None:
+        self._check = ForeignCommitCheck(path)
+        self._is_followed = False
+
+    def damage(self, before: DerivedEntry) -> CdcError | None:
+        """Return why nothing can be committed to the table any more; None if something can.
+
+        ``before`` is its entry in the last cut. The answer stays until ``forget``.
+        """
+        if not self._is_followed and before.version >= 0:
+            self._check.start_at(before.version, before.delta_id)
+        self._is_followed = True
+        try:
+            version = self._check.checked_version()
+        except CdcError as error:
+            if error.kind is not ErrorKind.CHAIN_BROKEN:
+                raise
+            if error.reason in _DAMAGES:
+                return error
+            self._check.forget()
+            return None
+        if version < before.version and self._check.delta_id == before.delta_id:
+            what = f"the Delta table is at version {version}, but was at {before.version}"
+            return CdcError(ErrorKind.CHAIN_BROKEN, what, reason=Reason.TABLE_OLDER)
+        return None
+
+    def suspect(self) -> None:
+        """Have the whole log read at the next look."""
+        self._check.reopen()
+
+    def forget(self) -> None:
+        """Start over, because the table is made anew."""
+        self._check.forget()
+
+    def delta_id(self) -> str:
+        """Return the id of the Delta table."""
+        if not self._check.delta_id:
+            self._check.checked_version()
+        return self._check.delta_id
