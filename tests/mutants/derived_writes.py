@@ -21,15 +21,15 @@ DERIVED_WRITES: Final = (
     Mutant(
         name="derived: a version that is gone is not missed",
         file=_STORED,
-        old="        if version < before.version and self._check.delta_id == before.delta_id:\n",
+        old="        if 0 <= version < before.version and is_same:\n",
         new="        if False:\n",
         tests=_DAMAGED,
     ),
     Mutant(
-        name="derived: what the last cut says of a table is not looked at",
+        name="derived: a table of a cut without ids is taken for another",
         file=_STORED,
-        old="            self._check.start_at(before.version, before.delta_id)\n",
-        new="            pass\n",
+        old='before.delta_id in {"", self._check.delta_id}',
+        new="before.delta_id == self._check.delta_id",
         tests=_DAMAGED,
     ),
     Mutant(

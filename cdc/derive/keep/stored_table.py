@@ -16,16 +16,12 @@ class StoredTable:
 
     def __init__(self, path: str) -> None:
         self._check = ForeignCommitCheck(path)
-        self._is_followed = False
 
     def damage(self, before: DerivedEntry) -> CdcError | None:
         """Return why nothing can be committed to the table any more; None if something can.
 
         ``before`` is its entry in the last cut. The answer stays until ``forget``.
         """
-        if not self._is_followed and before.version >= 0:
-            self._check.start_at(before.version, before.delta_id)
-        self._is_followed = True
         try:
             version = self._check.checked_version()
         except CdcError as error:
@@ -35,7 +31,8 @@ class StoredTable:
                 return error
             self._check.forget()
             return None
-        if version < before.version and self._check.delta_id == before.delta_id:
+        is_same = before.delta_id in {"", self._check.delta_id}
+        if 0 <= version < before.version and is_same:
             what = f"the Delta table is at version {version}, but was at {before.version}"
             return CdcError(ErrorKind.CHAIN_BROKEN, what, reason=Reason.TABLE_OLDER)
         return None
