@@ -35,10 +35,16 @@ DERIVED_WRITES: Final = (
     Mutant(
         name="derived: a damaged history is made anew",
         file="cdc/derive/keep/table_steps.py",
-        old="        if definition.history is not None or definition.late_rows is not None:\n"
-        "            raise CdcError(\n",
-        new="        if definition.late_rows is not None:\n            raise CdcError(\n",
+        old="    return definition.history is None and definition.late_rows is None\n",
+        new="    return definition.late_rows is None\n",
         tests=_DAMAGED,
+    ),
+    Mutant(
+        name="derived: late rows that somebody changed are made anew",
+        file="cdc/derive/keep/table_steps.py",
+        old="    return definition.history is None and definition.late_rows is None\n",
+        new="    return definition.history is None\n",
+        tests=("tests/unit/derive/late/test_late_steps.py",),
     ),
     Mutant(
         name="derived: a checkpoint that is not written tells nothing",

@@ -6,15 +6,16 @@ from cdc.errors import CdcError, ErrorKind, Reason
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.table.foreign_commits import ForeignCommitCheck
 
-_DAMAGES: Final = frozenset({Reason.TABLE_OLDER, Reason.TABLE_UNREADABLE})
-"""After which nothing can be committed to the table: a version would have other rows than it had,
-or no reader could open it. Any other difference is mended by the next commit."""
+_MENDED: Final = frozenset({Reason.TABLE_EDITED, Reason.TABLE_RESTORED})
+"""A commit of somebody else: the next one has the right rows again, if they can be calculated."""
 
 
 class StoredTable:
     """Follows the log of one derived table; used by one thread at a time."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, is_calculated: bool) -> None:
+        """Follow the table at ``path``; ``is_calculated`` if all rows follow from its inputs."""
+        self._is_calculated = is_calculated
         self._check = ForeignCommitCheck(path)
 
     def damage(self, before: DerivedEntry) -> CdcError | None:
@@ -27,7 +28,7 @@ class StoredTable:
         except CdcError as error:
             if error.kind is not ErrorKind.CHAIN_BROKEN:
                 raise
-            if error.reason in _DAMAGES:
+            if not self._is_mended(error.reason):
                 return error
             self._check.forget()
             return None
@@ -36,6 +37,10 @@ class StoredTable:
             what = f"the Delta table is at version {version}, but was at {before.version}"
             return CdcError(ErrorKind.CHAIN_BROKEN, what, reason=Reason.TABLE_OLDER)
         return None
+
+    def _is_mended(self, reason: Reason | None) -> bool:
+        """Return whether the next commit mends it."""
+        return reason is Reason.TABLE_GONE or (self._is_calculated and reason in _MENDED)
 
     def suspect(self) -> None:
         """Have the whole log read at the next look."""

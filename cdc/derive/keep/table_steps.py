@@ -42,8 +42,12 @@ class TableSteps:
     ) -> None:
         self._path_of, self._limits, self._late = path_of, limits, late
         self._histories = histories
-        self._writers = {one.table: self._writer(one.table) for one in definitions}
-        self._stored = {table: StoredTable(path_of(table)) for table in self._writers}
+        found = list(definitions)
+        self._writers = {one.table: self._writer(one.table) for one in found}
+        self._stored = {
+            one.table: StoredTable(path_of(one.table), is_calculated=_is_calculated(one))
+            for one in found
+        }
         self._measured = {table: Measured() for table in self._writers}
         self._resident = ResidentTables(limits.memory_mb, limits.scratch)
         self._recent: Recent | None = None
@@ -92,12 +96,12 @@ class TableSteps:
         return self._stored[table].delta_id()
 
     def _clear(self, definition: Definition, damage: CdcError) -> None:
-        """Delete a damaged table, if all its rows follow from the inputs as they are now.
+        """Delete a damaged table, if it can be calculated again.
 
-        Raises TABLE_STOPPED otherwise: the log may no longer have all that the table had.
+        Raises TABLE_STOPPED otherwise.
         """
         table = definition.table
-        if definition.history is not None or definition.late_rows is not None:
+        if not _is_calculated(definition):
             raise CdcError(
                 ErrorKind.TABLE_STOPPED,
                 damage.message,
@@ -177,6 +181,14 @@ class TableSteps:
 
     def _writer(self, table: TableId) -> TableWriter:
         return TableWriter(self._path_of(table), self._limits.scratch / "key_index" / str(table))
+
+
+def _is_calculated(definition: Definition) -> bool:
+    """Return whether all rows follow from the inputs as they are now.
+
+    The log, of which the others are made, may no longer have all that they had.
+    """
+    return definition.history is None and definition.late_rows is None
 
 
 def _tell(table: TableId, cut: int, step: Step, seconds: float) -> None:

@@ -124,7 +124,7 @@ def test_tables_over_one_that_is_made_anew_have_its_rows(lake: SmallLake) -> Non
     assert rows_of(second) == [("b",)]
 
 
-@pytest.mark.parametrize("damage", ["back", "unreadable"])
+@pytest.mark.parametrize("damage", ["back", "unreadable", "edited"])
 def test_a_history_that_is_damaged_stops_until_its_directory_is_away(
     tmp_path: Path, damage: str
 ) -> None:
@@ -137,8 +137,10 @@ def test_a_history_that_is_damaged_stops_until_its_directory_is_away(
             (last,) = kept.entries(lake.row())
         if damage == "back":
             entry_file(last, last.version).unlink()
-        else:
+        elif damage == "unreadable":
             entry_file(last, last.version).write_bytes(b"no entry")
+        else:
+            DeltaTable(last.path).alter.set_table_properties({"delta.appendOnly": "false"})
         found: list[DerivedEntry] = []
         for number in (4, 5):
             lake.source.insert(number, number, 1)

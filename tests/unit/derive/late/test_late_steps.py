@@ -138,3 +138,16 @@ def test_a_session_is_final_when_no_row_in_time_can_join_it(tmp_path: Path) -> N
     assert shown[2] == [(time(10), 3, False)]
     assert shown[3] == [(time(10), 3, True), (time(50), 1, False)]
     assert [row[0] for row in found[-1][1]] == [5]
+
+
+def test_late_rows_beside_a_commit_of_somebody_else_stop(tmp_path: Path) -> None:
+    """The log may no longer have all that was late, and does not have what was admitted."""
+    changing = Changing(tmp_path, [FIRST, LATE, LATER])
+    with closing(changing.keep(ASIDE)) as kept:
+        late, _ = changing.cut(kept, 2)
+        DeltaTable(late.path).alter.set_table_properties({"delta.appendOnly": "false"})
+        stopped, lagging = changing.cut(kept, 3)
+
+    assert (stopped.state, lagging.state) == ("stopped", "lagging")
+    assert stopped.reason.startswith("[table-edited] version ")
+    assert rows_of(stopped) == rows_of(late)
