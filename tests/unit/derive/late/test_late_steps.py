@@ -146,7 +146,7 @@ def test_late_rows_beside_a_commit_of_somebody_else_stop(tmp_path: Path) -> None
     with closing(changing.keep(ASIDE)) as kept:
         late, _ = changing.cut(kept, 2)
         DeltaTable(late.path).alter.set_table_properties({"delta.appendOnly": "false"})
-        stopped, lagging = changing.cut(kept, 3)
+        stopped, lagging = changing.publish(kept, 3).derived
 
     assert (stopped.state, lagging.state) == ("stopped", "lagging")
     assert stopped.reason.startswith("[table-edited] version ")
