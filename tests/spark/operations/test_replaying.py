@@ -144,7 +144,7 @@ def without_files(_spark: SparkSession, path: str) -> None:
     ("damage", "said"),
     [
         (untouched, "it was equal"),
-        (altered, "it was not equal: 2 rows more"),
+        (altered, "it was not equal: 2 more rows, 0 fewer"),
         (deleted, "could not be read"),
         (without_files, "could not be read"),
     ],
