@@ -112,7 +112,7 @@ def _shared(context: JobContext, handler: Handler) -> Handler:
     """Return the handler, run as ``_in_pool`` does; the versions that it reads are held."""
 
     def run(operation: Operation, reporter: Reporter) -> None:
-        with held(context.config.lake.path):
+        with held(context.config.lake.path, by_job=True):
             handler(operation, reporter)
 
     return _in_pool(context, run)

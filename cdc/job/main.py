@@ -24,6 +24,7 @@ from cdc.lake import lock
 from cdc.lake.files.unreachable import store_errors_named
 from cdc.lake.layout import is_local
 from cdc.lake.session import build, end, held_for, starts_jvm
+from cdc.lake.upkeep.held import end_holds_of_job
 from cdc.lake.writable import refuse_unwritable
 from cdc.stack.artifacts import class_archive
 from cdc.stack.artifacts.class_archive import ClassArchive
@@ -51,6 +52,7 @@ def run(
         with lock.only_job(config, partial(held_for, spark)):
             state_file = JobStateFile(config.state_dir)
             state_file.enter("starting")
+            end_holds_of_job(config.lake.path)
             try:
                 _keep_running(read, config, _Job(endpoints, spark, stop, state_file))
             finally:

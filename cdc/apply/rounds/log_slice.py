@@ -65,7 +65,7 @@ class SharedFrame:
         """Return the rows."""
         with self._lock:
             if self._frame is None:
-                self._held.enter_context(held(self._lake))
+                self._held.enter_context(held(self._lake, by_job=True))
                 self._frame = self._make().persist()
             return self._frame
 

@@ -95,7 +95,7 @@ class Recovery:
         return position.epoch >= self.last_cut().row.epoch and position.reading >= 0
 
     def _bring(self, topics: Sequence[str], step: Callable[[], None]) -> None:
-        with held(lake_of(self.log.path)):
+        with held(lake_of(self.log.path), by_job=True):
             last, log = self.last_cut(), self.log.newest()
             notes = log.notes_in(last)
             for topic in topics:

@@ -91,7 +91,7 @@ class Task:
         refuse_unsettled(newest_cut(self.job), self.table)
 
     def _imaged(self) -> Reading:
-        with held(self.job.config.lake.path):
+        with held(self.job.config.lake.path, by_job=True):
             self._image.run()
         return self.job.readings.of(str(self.table))[-1]
 

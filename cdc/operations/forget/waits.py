@@ -55,7 +55,8 @@ def await_no_hold(job: JobContext, reporter: Reporter, since: float) -> None:
             raise CdcError(
                 ErrorKind.CONFLICT,
                 "somebody still reads versions that are to be deleted",
-                detail=f"{job.config.lake.path}/_wal2lake/held has a file for each reader",
+                detail=f"{job.config.lake.path}/_wal2lake/held has a file for each reader; "
+                "one that was killed counts for ten minutes",
                 remedy="wait until verify, sql and other programs have ended, and run it again",
             )
         reporter.wait(LOOK_SECONDS)

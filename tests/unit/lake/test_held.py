@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdc.lake.upkeep import held as module
-from cdc.lake.upkeep.held import DEAD_SECONDS, held, oldest_hold
+from cdc.lake.upkeep.held import DEAD_SECONDS, end_holds_of_job, held, oldest_hold
 from tests.waiting import until
 
 
@@ -52,6 +52,15 @@ def test_a_hold_is_renewed_while_it_lasts(lake: str, monkeypatch: pytest.MonkeyP
         (file,) = holds(lake)
         os.utime(file, (1, 1))
         until(lambda: file.stat().st_mtime > 1)
+        assert oldest_hold(lake) == 1000
+
+
+def test_those_of_a_job_end_when_the_next_one_begins(lake: str) -> None:
+    """Otherwise a job that was killed while it held something could forget nothing for minutes."""
+    end_holds_of_job(lake)
+    with held(lake, 1000), held(lake, 900, by_job=True):
+        assert oldest_hold(lake) == 900
+        end_holds_of_job(lake)
         assert oldest_hold(lake) == 1000
 
 
