@@ -15,28 +15,34 @@ import tempfile
 from collections.abc import Container
 from pathlib import Path
 
-from tests.mutants.changed_rows import CHANGED_ROWS
+from tests.mutants.applying import APPLYING
+from tests.mutants.captured import CAPTURED
 from tests.mutants.commits import COMMITS
-from tests.mutants.derived import DERIVED
-from tests.mutants.derived_admitted import DERIVED_ADMITTED
-from tests.mutants.derived_as_of import DERIVED_AS_OF
-from tests.mutants.derived_folds import DERIVED_FOLDS
-from tests.mutants.derived_histories import DERIVED_HISTORIES
-from tests.mutants.derived_late import DERIVED_LATE
-from tests.mutants.derived_patterns import DERIVED_PATTERNS
-from tests.mutants.derived_time import DERIVED_TIME
-from tests.mutants.derived_writes import DERIVED_WRITES
-from tests.mutants.event_windows import EVENT_WINDOWS
+from tests.mutants.derived.admitted import DERIVED_ADMITTED
+from tests.mutants.derived.as_of import DERIVED_AS_OF
+from tests.mutants.derived.changed_rows import CHANGED_ROWS
+from tests.mutants.derived.event_windows import EVENT_WINDOWS
+from tests.mutants.derived.folds import DERIVED_FOLDS
+from tests.mutants.derived.histories import DERIVED_HISTORIES
+from tests.mutants.derived.late import DERIVED_LATE
+from tests.mutants.derived.patterns import DERIVED_PATTERNS
+from tests.mutants.derived.scoped import SCOPED
+from tests.mutants.derived.tables import DERIVED
+from tests.mutants.derived.time import DERIVED_TIME
+from tests.mutants.derived.writes import DERIVED_WRITES
 from tests.mutants.masked import MASKED
 from tests.mutants.mutant import Mutant
-from tests.mutants.mutants import MUTANTS
 from tests.mutants.objects import OBJECTS
 from tests.mutants.planted import PLANTED
-from tests.mutants.scoped import SCOPED
+from tests.mutants.served import SERVED
 from tests.mutants.snapshots import SNAPSHOTS
+from tests.mutants.stored import STORED
 
 ALL = (
-    *MUTANTS,
+    *CAPTURED,
+    *APPLYING,
+    *STORED,
+    *SERVED,
     *PLANTED,
     *COMMITS,
     *OBJECTS,

@@ -147,8 +147,8 @@ DERIVED_WRITES: Final = (
     Mutant(
         name="derived: the log has no checkpoints",
         file=_UPKEEP,
-        old="        if (due := committer.due_for_checkpoint(before, version)) is not None:\n",
-        new="        if (due := committer.due_for_checkpoint(version, version)) is not None:\n",
+        old="        due = committer.due_for_checkpoint(before, version)\n",
+        new="        due = committer.due_for_checkpoint(version, version)\n",
         tests=_WRITTEN,
     ),
     Mutant(
