@@ -40,7 +40,7 @@ SERVED: Final = (
         file="cdc/client/sync.py",
         old="refuse_other(recorded_origin(landed, epoch), origin(connection), 0)",
         new="pass",
-        tests=("tests/client/test_protocol.py",),
+        tests=("tests/client/protocol/test_sync.py",),
     ),
     Mutant(
         name="the embedded worker asks for credentials",
