@@ -10,7 +10,8 @@ from tests.faults.bank.bank import TABLES, at_work
 from tests.faults.bank.marts import MARTS, assert_derived
 from tests.faults.bank.walk import Walk, query
 from tests.faults.bank.witness import witnessed
-from tests.faults.scenes.steps import AT_THE_FIRST_START, CASES, Trigger, nothing, points_of
+from tests.faults.scenes.running import Trigger
+from tests.faults.scenes.steps import AT_THE_FIRST_START, CASES, nothing, points_of
 
 pytestmark = pytest.mark.e2e
 

@@ -12,6 +12,7 @@ from tests.faults.bank.marts import assert_agreed, assert_derived
 from tests.faults.bank.readers import RECOVERY_SECONDS
 from tests.faults.scenes import steps as cases
 from tests.faults.scenes.maintenance import plant_stray
+from tests.faults.scenes.running import Await, Trigger
 from tests.faults.scenes.scenarios import SCENARIOS
 from tests.faults.scenes.scene import Scene
 from tests.soak import own_tables
@@ -126,7 +127,7 @@ def _await_nothing() -> None:
     pass
 
 
-def _unseen_rows(bank: Armed, name: str, _await: cases.Await) -> None:
+def _unseen_rows(bank: Armed, name: str, _await: Await) -> None:
     """Insert rows that no log has, in a table that the second slot is not compared for."""
     rows = "INSERT INTO bank.odd SELECT max(id) + 1, date '2024-02-29' FROM bank.odd"
     bank.execute(unseen("bank.odd", rows))
@@ -134,7 +135,7 @@ def _unseen_rows(bank: Armed, name: str, _await: cases.Await) -> None:
     operate(bank, ("resnapshot", "bank.odd", *mode), "")
 
 
-_CASES: Final[dict[str, cases.Trigger]] = {
+_CASES: Final[dict[str, Trigger]] = {
     "unseen rows": _unseen_rows,
     "refusal": cases.refusal,
     "taken in": cases.taken_in,

@@ -8,7 +8,7 @@ from cdc.state.operation import OperationState, Progress
 from tests.faults.bank.armed import Armed
 from tests.faults.bank.readers import RECOVERY_SECONDS
 from tests.faults.scenes.disturbances import DISTURBANCES, PROCESSES
-from tests.faults.scenes.steps import COMMAND_SECONDS
+from tests.faults.scenes.running import COMMAND_SECONDS
 from tests.operations.asked import last_object
 from tests.waiting import until
 

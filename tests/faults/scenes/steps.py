@@ -1,8 +1,6 @@
 """Triggers: what to ask of the installation so that the job reaches a failpoint."""
 
-import shutil
-import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -11,48 +9,15 @@ from deltalake import DeltaTable
 from cdc.failpoints import Failpoint
 from tests.faults.bank.armed import SYNC_SECONDS, Armed
 from tests.faults.bank.marts import files
+from tests.faults.scenes.derived_steps import admitted, cleared, derived
+from tests.faults.scenes.running import APPLY, COMMAND_SECONDS, Await, Trigger, running
 from tests.unpublished import unseen
 from tests.waiting import until
-
-COMMAND_SECONDS: Final = 1800
-_APPLY: Final = ("apply-config", "--timeout", str(COMMAND_SECONDS))
-_DERIVED: Final = {
-    "debits": "SELECT sum(amount) AS amount FROM bank.debits",
-    "credits": "SELECT sum(amount) AS amount FROM bank.credits",
-    "both": "SELECT d.amount AS debits, c.amount AS credits FROM marts.debits d"
-    " CROSS JOIN marts.credits c",
-    "pages": "SELECT who, count(*) AS n FROM bank.visits GROUP BY who",
-    "hours": "/* ---\nlate: {column: at, allowed: 1 minute}\n--- */\n"
-    "SELECT who, window_start, count(*) AS n "
-    "FROM tumble(bank.visits, at, interval '1 hour') v GROUP BY who, window_start",
-}
-Await = Callable[[], None]
-Trigger = Callable[[Armed, str, Await], None]
 
 
 def nothing(_bank: Armed, _name: str, await_kills: Await) -> None:
     """Await the kills: the transactions alone bring the job there."""
     await_kills()
-
-
-@contextmanager
-def _running(bank: Armed, *arguments: str) -> Iterator[None]:
-    """Run a command during the block; it must survive kills of the job and then succeed."""
-    process = subprocess.Popen(
-        bank.command(*arguments),
-        cwd=bank.folder,
-        env=bank.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        yield
-        printed, _ = process.communicate(timeout=COMMAND_SECONDS)
-        assert process.returncode == 0, f"{arguments} gave {process.returncode}\n{printed}"
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def structure(bank: Armed, name: str, await_kills: Await) -> None:
@@ -90,14 +55,14 @@ def by_spark(bank: Armed, _name: str, await_kills: Await) -> None:
 def reading(bank: Armed, name: str, await_kills: Await) -> None:
     """Make rows differ without an event; read the table again and merge the difference."""
     _unseen(bank, name)
-    with _running(bank, "resnapshot", "bank.flicker"):
+    with running(bank, "resnapshot", "bank.flicker"):
         await_kills()
 
 
 def shadow(bank: Armed, name: str, await_kills: Await) -> None:
     """Make rows differ without an event; read the table into a shadow."""
     _unseen(bank, name)
-    with _running(bank, "resnapshot", "bank.flicker", "--shadow"):
+    with running(bank, "resnapshot", "bank.flicker", "--shadow"):
         await_kills()
 
 
@@ -110,7 +75,7 @@ def _unseen(bank: Armed, name: str) -> None:
 def refusal(bank: Armed, _name: str, await_kills: Await) -> None:
     """Insert a date that the lake refuses; delete its row and read the table again."""
     _refuse(bank)
-    with _running(bank, "resnapshot", "bank.odd"):
+    with running(bank, "resnapshot", "bank.odd"):
         await_kills()
 
 
@@ -128,7 +93,7 @@ def forgetting(bank: Armed, _name: str, await_kills: Await) -> None:
     """
     _refuse(bank)
     bank.run("resnapshot", "bank.odd")
-    with _underived(bank), _running(bank, "forget", "bank.odd", "--confirm", "bank.odd"):
+    with _underived(bank), running(bank, "forget", "bank.odd", "--confirm", "bank.odd"):
         await_kills()
 
 
@@ -138,30 +103,30 @@ def _underived(bank: Armed) -> Iterator[None]:
     texts = {file: file.read_text() for file in files(bank)}
     for file in texts:
         file.unlink()
-    bank.run(*_APPLY)
+    bank.run(*APPLY)
     bank.sync()
     yield
     for file, text in texts.items():
         file.write_text(text)
-    bank.run(*_APPLY)
+    bank.run(*APPLY)
 
 
 def operation(bank: Armed, _name: str, await_kills: Await) -> None:
     """Run an operation that changes nothing."""
-    with _running(bank, "resnapshot", "bank.odd"):
+    with running(bank, "resnapshot", "bank.odd"):
         await_kills()
 
 
 def replay(bank: Armed, _name: str, await_kills: Await) -> None:
     """Replay a table from the log."""
-    with _running(bank, "replay", "bank.counters"):
+    with running(bank, "replay", "bank.counters"):
         await_kills()
 
 
 def taken_in(bank: Armed, name: str, await_kills: Await) -> None:
     """Capture a new table that a pattern names."""
     _create(bank, name)
-    with _running(bank, *_APPLY):
+    with running(bank, *APPLY):
         await_kills()
 
 
@@ -185,95 +150,39 @@ def _without(bank: Armed) -> Iterator[None]:
 def returned(bank: Armed, name: str, await_kills: Await) -> None:
     """Stop capturing a table, change it, and capture it again."""
     table = _create(bank, name)
-    bank.run(*_APPLY)
+    bank.run(*APPLY)
     with _without(bank):
-        bank.run(*_APPLY)
+        bank.run(*APPLY)
         bank.execute(f"DELETE FROM {table} WHERE id < 3")
-    with _running(bank, *_APPLY):
+    with running(bank, *APPLY):
         await_kills()
 
 
 def purge(bank: Armed, name: str, await_kills: Await) -> None:
     """Stop capturing a table and purge it; drop it in the source too."""
     table = _create(bank, name)
-    bank.run(*_APPLY)
+    bank.run(*APPLY)
     with _without(bank):
-        bank.run(*_APPLY)
-        with _running(bank, *_APPLY, "--purge", table, "--confirm", table):
+        bank.run(*APPLY)
+        with running(bank, *APPLY, "--purge", table, "--confirm", table):
             await_kills()
         assert not DeltaTable.is_deltatable(f"{bank.lake}/{table.replace('.', '/')}")
         bank.execute(f"DROP TABLE {table}")
-    bank.run(*_APPLY)
+    bank.run(*APPLY)
 
 
 def broken(bank: Armed, name: str, await_kills: Await) -> None:
     """Make a table's directory unreadable; replay the table from the log."""
     table = _create(bank, name)
-    bank.run(*_APPLY)
+    bank.run(*APPLY)
     bank.sync()
     place = bank.folder / "lake" / table.replace(".", "/")
     for commit in (place / "_delta_log").glob("*.json"):
         commit.write_text("no JSON")
     bank.crash("job")
     until(lambda: _state(bank, table) == "stopped", COMMAND_SECONDS)
-    with _running(bank, "replay", table):
+    with running(bank, "replay", table):
         await_kills()
-
-
-def derived(bank: Armed, _name: str, await_kills: Await) -> None:
-    """Derive more tables, one over the others; after the kills they equal their queries."""
-    texts = {f"marts.{name}": query for name, query in _DERIVED.items()}
-    with _declared(bank, texts), _running(bank, *_APPLY):
-        await_kills()
-
-
-def cleared(bank: Armed, _name: str, await_kills: Await) -> None:
-    """Take a version away from a derived table; it is made anew."""
-    table = "marts.lost"
-    with _declared(bank, {table: _DERIVED["debits"]}):
-        bank.run(*_APPLY)
-        bank.sync()
-        log = bank.folder / "lake" / table.replace(".", "/") / "_delta_log"
-        max(log.glob("*.json")).unlink()
-        await_kills()
-    shutil.rmtree(log.parent)
-
-
-@contextmanager
-def _declared(bank: Armed, texts: Mapping[str, str]) -> Iterator[None]:
-    """Declare derived tables during the block; after it they equal their queries."""
-    new = {name: bank.folder / "derived" / f"{name}.sql" for name in texts}
-    for name, file in new.items():
-        file.write_text(texts[name])
-    yield
-    bank.sync()
-    until(lambda: _equal(bank, new), COMMAND_SECONDS)
-    for file in new.values():
-        file.unlink()
-    bank.run(*_APPLY)
-
-
-def _equal(bank: Armed, tables: Iterable[str]) -> bool:
-    """Return whether derived tables are at the newest cut; no row of them may be another."""
-    report = bank.any_facts("derived", "verify", *tables)
-    assert not any(each["missing"] or each["extra"] for each in report["tables"]), report
-    return bool(report["equal"])
-
-
-def admitted(bank: Armed, name: str, await_kills: Await) -> None:
-    """Have a row counted that came late; afterwards it is admitted once."""
-    until(lambda: _late(bank, "left out"), COMMAND_SECONDS)
-    first, *_ = _late(bank, "left out")
-    where = f"counter = {first['counter']} AND version = {first['version']}"
-    asked = ("--admit", where, "--reason", name, "--timeout", str(COMMAND_SECONDS))
-    with _running(bank, "derived", "late", "kept.windows", *asked):
-        await_kills()
-    assert [row["_reason"] for row in _late(bank, "admitted")].count(name) == 1
-
-
-def _late(bank: Armed, effect: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = bank.facts("derived", "late", "kept.windows")["rows"]
-    return [row for row in rows if row["_effect"] == effect]
 
 
 def _state(bank: Armed, table: str) -> str:

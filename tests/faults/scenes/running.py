@@ -1,0 +1,33 @@
+"""What brings the job to a failpoint: a trigger, and commands that outlive its kills."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from tests.faults.bank.armed import Armed
+
+COMMAND_SECONDS: Final = 1800
+APPLY: Final = ("apply-config", "--timeout", str(COMMAND_SECONDS))
+Await = Callable[[], None]
+Trigger = Callable[[Armed, str, Await], None]
+
+
+@contextmanager
+def running(bank: Armed, *arguments: str) -> Iterator[None]:
+    """Run a command during the block; it must survive kills of the job and then succeed."""
+    process = subprocess.Popen(
+        bank.command(*arguments),
+        cwd=bank.folder,
+        env=bank.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield
+        printed, _ = process.communicate(timeout=COMMAND_SECONDS)
+        assert process.returncode == 0, f"{arguments} gave {process.returncode}\n{printed}"
+    finally:
+        process.kill()
+        process.communicate()
