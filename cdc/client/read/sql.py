@@ -13,11 +13,11 @@ from deltalake import DeltaTable, QueryBuilder
 
 from cdc.client.read.published import Entry, cut_at, flagged
 from cdc.config import Config
+from cdc.derive.engine.input import Input
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.values.sql_text import fusion_name
 from cdc.lake.layout import ledger_path, log_path, operations_path, quarantine_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
-from cdc.lake.table.open_version import open_version
 from cdc.lake.table.positions import open_table
 from cdc.lake.upkeep.held import held
 from cdc.tables import CONTROL_SCHEMA, TableId
@@ -64,7 +64,7 @@ Named = tuple[TableId, DeltaTable]
 def _tables(config: Config, entries: Sequence[Entry], text: str) -> Iterator[Named]:
     """Yield the tables at the cut's versions, and the control tables that the query mentions."""
     for entry in entries:
-        yield TableId.parse(entry.table), open_version(entry.path, entry.version, entry.delta_id)
+        yield TableId.parse(entry.table), Input.of(entry).open()
     own = {
         "ledger": ledger_path,
         "log": log_path,

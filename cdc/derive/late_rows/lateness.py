@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from cdc.derive.definition.file_names import late_of
+from cdc.derive.engine.input import Input
 from cdc.derive.step.mark import mark_facts
 from cdc.errors import CdcError
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
-from cdc.lake.table.open_version import open_version
 from cdc.tables import TableId
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -46,7 +46,7 @@ def _facts(entry: DerivedEntry) -> dict[str, Any]:
     if entry.version < 0:
         return {}
     try:
-        return mark_facts(open_version(entry.path, entry.version, entry.delta_id))
+        return mark_facts(Input.of(entry).open())
     except CdcError:
         return {}  # the version is gone, and with it what it said
 

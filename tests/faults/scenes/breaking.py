@@ -1,9 +1,9 @@
 """Hold the connector's first snapshot at a table, and break it off there."""
 
-import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from subprocess import Popen
 from typing import Any, Final
 
 import psycopg
@@ -15,6 +15,7 @@ from cdc.state.pipeline import resolve
 from tests.faults.bank.armed import NAME, Armed
 from tests.faults.bank.bank import PARTS, Bank, at_work
 from tests.faults.bank.walk import query
+from tests.faults.scenes.running import begun
 from tests.waiting import until
 
 ROWS: Final = 200_000
@@ -57,22 +58,9 @@ def by_the_connector(written: dict[str, Any]) -> None:
     written["source"].update(snapshot="connector")
 
 
-@contextmanager
-def starting(bank: Armed) -> Iterator[subprocess.Popen[str]]:
+def starting(bank: Armed) -> AbstractContextManager[Popen[str]]:
     """Run the first ``up`` during the block."""
-    process = subprocess.Popen(
-        bank.command("up", "--detach"),
-        cwd=bank.folder,
-        env=bank.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+    return begun(bank, "up", "--detach")
 
 
 @contextmanager

@@ -14,8 +14,8 @@ Trigger = Callable[[Armed, str, Await], None]
 
 
 @contextmanager
-def running(bank: Armed, *arguments: str) -> Iterator[None]:
-    """Run a command during the block; it must survive kills of the job and then succeed."""
+def begun(bank: Armed, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a command during the block; kill it if it has not ended by then."""
     process = subprocess.Popen(
         bank.command(*arguments),
         cwd=bank.folder,
@@ -25,9 +25,16 @@ def running(bank: Armed, *arguments: str) -> Iterator[None]:
         text=True,
     )
     try:
-        yield
-        printed, _ = process.communicate(timeout=COMMAND_SECONDS)
-        assert process.returncode == 0, f"{arguments} gave {process.returncode}\n{printed}"
+        yield process
     finally:
         process.kill()
         process.communicate()
+
+
+@contextmanager
+def running(bank: Armed, *arguments: str) -> Iterator[None]:
+    """Run a command during the block; it must survive kills of the job and then succeed."""
+    with begun(bank, *arguments) as process:
+        yield
+        printed, _ = process.communicate(timeout=COMMAND_SECONDS)
+        assert process.returncode == 0, f"{arguments} gave {process.returncode}\n{printed}"
