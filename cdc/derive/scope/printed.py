@@ -81,7 +81,7 @@ def _reached(leaf: Leaf, expressions: Expressions) -> exp.Select:
     )
     sources = [select.args["from_"], *select.args["joins"]]
     for number, source in enumerate(sources):
-        _rename(source.this, leaf.occurrences[number].name, number)
+        rename(source.this, leaf.occurrences[number].name, number)
     if conditions := list(_conditions(leaf.select)):
         select.set("where", exp.Where(this=exp.and_(*conditions)))
     return select
@@ -91,7 +91,8 @@ def _named(value: exp.Expr, number: int) -> exp.Alias:
     return exp.Alias(this=value.copy(), alias=_identifier(column(number)))
 
 
-def _rename(table: exp.Expr, name: str, number: int) -> None:
+def rename(table: exp.Expr, name: str, number: int) -> None:
+    """Read the restricted rows of an occurrence in the place of its table."""
     table.set("db", _identifier(SCHEMA))
     table.set("this", _identifier(restricted(number)))
     table.set("alias", exp.TableAlias(this=_identifier(name)))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from cdc.derive.scope.by_row import row_query
 from cdc.derive.scope.conditions import condition_occurrences
 from cdc.derive.scope.leaf import Leaf, name_groups, read_leaf
 from cdc.derive.scope.links import link_of_join
@@ -51,7 +52,9 @@ def scope_of(
         for number, leaf in enumerate(reader.leaves)
     ]
     branches = tuple(branch(leaf, expressions) for leaf, expressions in leaves)
-    return Scope(columns=chosen, branches=branches, query=restricted_query(tree, leaves))
+    by_row = row_query(tree, branches)
+    narrowed = restricted_query(tree, leaves)
+    return Scope(columns=chosen, branches=branches, query=narrowed, by_row=by_row)
 
 
 def _without_ctes(tree: exp.Query) -> exp.Query:

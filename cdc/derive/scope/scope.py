@@ -73,6 +73,9 @@ class Scope:
     branches: tuple[Branch, ...]
     query: str
     """The definition's query for the scope keys in DIRTY alone."""
+    by_row: str = ""
+    """The definition's query over the restricted rows of its one table; empty unless each of its
+    rows is made of one row there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What has changed in the inputs of a derived table since it was calculated, by value."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,6 +38,10 @@ class Changes:
     def count(self) -> int:
         """Return how many rows were removed and added."""
         return sum(map(len, self.rows.values()))
+
+    def are_of(self, tables: Iterable[TableId]) -> bool:
+        """Return whether all these tables have changed."""
+        return all(table in self.rows for table in tables)
 
 
 def changes_since(

@@ -49,8 +49,8 @@ def difference(
     They are given as rows, or as the name of a table that has them; None if nothing is stored.
     Raises TABLE_STOPPED for a query that fails, and for rows with equal keys.
     """
-    _keep_fresh(calculator, query, outputs)
-    _refuse_twins(calculator, key, FRESH)
+    keep_fresh(calculator, query, outputs)
+    refuse_twins(calculator, key, FRESH)
     if isinstance(stored, str):
         return _compared(calculator, stored, others=0)
     handles = pa.schema([(ROW_HASH, pa.string()), (COPY, pa.int64())])
@@ -72,7 +72,7 @@ def scoped_difference(
     ``stored`` names a table that has the digest, the copy, and the columns of the scope key and of
     the key, of all rows. Raises TABLE_STOPPED as ``difference`` does.
     """
-    _keep_fresh(calculator, query, outputs)
+    keep_fresh(calculator, query, outputs)
     equal = (
         f"d.{column(n)} IS NOT DISTINCT FROM s.{postgres_name(c)}" for n, c in enumerate(scope)
     )
@@ -83,7 +83,7 @@ def scoped_difference(
         listed = ", ".join(map(postgres_name, key))
         outside = f"SELECT {listed} {others.format('ANTI')}"
         compared = f"(SELECT {listed} FROM {FRESH} UNION ALL {outside})"  # noqa: S608
-    _refuse_twins(calculator, key, compared)
+    refuse_twins(calculator, key, compared)
     left = calculator.count(stored) - calculator.count(_INSIDE)
     return _compared(calculator, _INSIDE, others=left)
 
@@ -106,13 +106,15 @@ def refuse_other_rows(cut: int, scoped: Difference, whole: Difference) -> None:
 
 def _compared(calculator: Calculator, stored: str, *, others: int) -> Difference:
     changes = calculator.rows(_changes(stored))
-    removed = pa.compute.sum(changes.column(GONE)).as_py() or 0
-    return Difference(
-        changes=changes,
-        rows=calculator.count(FRESH) + others,
-        added=len(changes) - removed,
-        removed=removed,
-    )
+    added, removed = counts(changes)
+    rows = calculator.count(FRESH) + others
+    return Difference(changes=changes, rows=rows, added=added, removed=removed)
+
+
+def counts(changes: pa.Table) -> tuple[int, int]:
+    """Return how many rows of a difference are added, and how many are removed."""
+    removed: int = pa.compute.sum(changes.column(GONE)).as_py() or 0
+    return len(changes) - removed, removed
 
 
 def typed(query: str, outputs: Sequence[Output]) -> str:
@@ -121,7 +123,8 @@ def typed(query: str, outputs: Sequence[Output]) -> str:
     return f"SELECT {', '.join(columns)} FROM ({query})"  # noqa: S608 - of a checked definition
 
 
-def _keep_fresh(calculator: Calculator, query: str, outputs: Sequence[Output]) -> None:
+def keep_fresh(calculator: Calculator, query: str, outputs: Sequence[Output]) -> None:
+    """Create the table FRESH of the query's rows, with their digests and copies."""
     digested = f"SELECT *, {digest(outputs)} AS {ROW_HASH} FROM ({typed(query, outputs)})"  # noqa: S608
     keep_numbered(calculator, FRESH, digested, ROW_HASH, COPY)
 
@@ -135,7 +138,8 @@ def _changes(stored: str) -> str:
     )
 
 
-def _refuse_twins(calculator: Calculator, key: Sequence[str], rows: str) -> None:
+def refuse_twins(calculator: Calculator, key: Sequence[str], rows: str) -> None:
+    """Raise TABLE_STOPPED if two of these rows have the same key."""
     if not key:
         return
     listed = ", ".join(map(postgres_name, key))

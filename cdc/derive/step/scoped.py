@@ -11,6 +11,7 @@ from cdc.derive.scope.scope import DIRTY, SCHEMA, Scope, column
 from cdc.derive.step.changes import Changes, keep_changes
 from cdc.derive.step.difference import Difference, difference, scoped_difference
 from cdc.derive.step.reach import find_dirty
+from cdc.derive.step.row_by_row import row_difference
 from cdc.events.values.sql_text import postgres_name
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
 from cdc.tables import TableId
@@ -54,6 +55,8 @@ def recalculate(
 
     The inputs are loaded as they are now.
     """
+    if scope.by_row and definition.late is None and changes.are_of(definition.inputs):
+        return _row_by_row(database, definition, scope, kept)
     changed = keep_changes(database, changes)
     types = {output.name: output for output in kept.outputs}
     columns = [types[name] for name in scope.columns]
@@ -75,6 +78,17 @@ def recalculate(
         stored=kept.stored,
     )
     return Recalculated(difference=found, keys=keys, is_whole=False)
+
+
+def _row_by_row(
+    database: Calculator, definition: Definition, scope: Scope, kept: Kept
+) -> Recalculated:
+    """Calculate the query for the changed rows alone."""
+    (table,) = definition.inputs
+    found = row_difference(
+        database, scope.by_row, kept.outputs, definition.key, table=table, stored=kept.stored
+    )
+    return Recalculated(difference=found, keys=len(found.changes), is_whole=False)
 
 
 def stored_columns(definition: Definition, scope: Scope) -> tuple[str, ...]:

@@ -126,6 +126,28 @@ def queries(draw: st.DrawFn) -> str:
     return f"SELECT {names}, t.a FROM ({inner}) AS t WHERE t.place = 1"
 
 
+_SINGLE: Final = (
+    "shop.orders AS o",
+    "tumble(shop.orders, ts, INTERVAL '1 hour') AS o",
+    "hop(shop.orders, ts, INTERVAL '30 minutes', INTERVAL '90 minutes') AS o",
+    "(SELECT k, customer_id, amount, ts, id FROM shop.orders WHERE k > 0 OR ts IS NULL) AS o",
+)
+
+
+@st.composite
+def row_queries(draw: st.DrawFn) -> str:
+    """Give the text of a definition in which each row is made of one order."""
+    source, where = draw(st.sampled_from(_SINGLE)), draw(st.sampled_from(_CONDITIONS[:2]))
+    possible = ["o.k", "o.customer_id", "o.amount"]
+    if not source.startswith("(SELECT"):  # what is made of a subquery's columns is no scope key
+        possible += ["o.amount > 2", "-o.k", "date_trunc('hour', o.ts)"]
+    if "INTERVAL" in source:
+        possible.append("o.window_start")
+    chosen = draw(st.lists(st.sampled_from(possible), min_size=1, max_size=3, unique=True))
+    listed = ", ".join(f"{one} AS g{number}" for number, one in enumerate(chosen))
+    return f"SELECT {listed} FROM {source}{f' WHERE {where}' if where else ''}"
+
+
 def _maybe(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.none() | values
 

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 
 from cdc.derive.scope.scope import Scope
-from tests.unit.derive.scoped.grammar import World, queries, worlds
+from tests.unit.derive.scoped.grammar import World, queries, row_queries, worlds
 from tests.unit.derive.scoped.kept_rows import KeptRows, defined, scope_in_shop
 
 EXAMPLES = settings().max_examples // 4
@@ -16,6 +16,20 @@ def test_any_query_and_any_change(query: str, cuts: list[World]) -> None:
     definition = defined(query)
     scope = scope_in_shop(definition)
     assert isinstance(scope, Scope), (scope, query)
+    kept = KeptRows(definition, scope)
+    kept.build(cuts[0])
+    for world in cuts[1:]:
+        kept.step(world)
+        assert kept.rows() == kept.expected()
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(query=row_queries(), cuts=worlds(3))
+def test_any_query_of_single_rows(query: str, cuts: list[World]) -> None:
+    definition = defined(query)
+    scope = scope_in_shop(definition)
+    assert isinstance(scope, Scope), (scope, query)
+    assert scope.by_row, query
     kept = KeptRows(definition, scope)
     kept.build(cuts[0])
     for world in cuts[1:]:
