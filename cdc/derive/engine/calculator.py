@@ -53,22 +53,27 @@ class Calculator:
 
     def keep(self, name: str, rows: pa.RecordBatchReader | pa.Table) -> None:
         """Create a table with these rows under a quoted name."""
-        self._given(f"CREATE TABLE {name} AS SELECT * FROM {_GIVEN}", rows)  # noqa: S608 - our names
+        with self.given(rows) as given:
+            self._execute(f"CREATE TABLE {name} AS SELECT * FROM {given}")  # noqa: S608 - our names
 
     def add(self, name: str, rows: pa.RecordBatchReader | pa.Table) -> None:
         """Insert rows of the same columns into a table that was created."""
-        self._given(f"INSERT INTO {name} BY NAME SELECT * FROM {_GIVEN}", rows)  # noqa: S608
+        with self.given(rows) as given:
+            self._execute(f"INSERT INTO {name} BY NAME SELECT * FROM {given}")  # noqa: S608
 
     def add_where(
         self, name: str, rows: pa.RecordBatchReader | pa.Table, given: str, condition: str
     ) -> None:
         """Insert the rows that meet a condition, in which they are called ``given``."""
-        chosen = f"SELECT {given}.* FROM {_GIVEN} AS {given} WHERE {condition}"  # noqa: S608
-        self._given(f"INSERT INTO {name} BY NAME {chosen}", rows)
+        with self.given(rows) as source:
+            chosen = f"SELECT {given}.* FROM {source} AS {given} WHERE {condition}"  # noqa: S608
+            self._execute(f"INSERT INTO {name} BY NAME {chosen}")
 
-    def _given(self, statement: str, rows: pa.RecordBatchReader | pa.Table) -> None:
+    @contextmanager
+    def given(self, rows: pa.RecordBatchReader | pa.Table) -> Iterator[str]:
+        """Let statements read these rows under the name that it gives; a reader's only once."""
         self.connection.register(_GIVEN, rows)
-        self._execute(statement)
+        yield _GIVEN
         self.connection.unregister(_GIVEN)
 
     def outputs(self, query: str) -> list[Output]:

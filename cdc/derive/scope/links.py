@@ -22,7 +22,7 @@ def link_of_join(leaf: Leaf, join: exp.Join) -> Link:
     if join.args.get("on") is not None and join.args["on"].find(exp.Query) is not None:
         raise WholeError("a subquery is in the condition of a join")
     conditions = [*conjuncts(join.args.get("on"))]
-    if all(_is_inner(each) for each in leaf.select.args["joins"]):
+    if all(is_inner(each) for each in leaf.select.args["joins"]):
         where = leaf.select.args.get("where")
         conditions += conjuncts(None if where is None else where.this)
     link = link_by(leaf, conditions, number, earlier) or _by_using(leaf, join, number, earlier)
@@ -80,7 +80,8 @@ def conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:
         yield condition
 
 
-def _is_inner(join: exp.Join) -> bool:
+def is_inner(join: exp.Join) -> bool:
+    """Return whether a join gives only rows of both sides."""
     return not join.side and join.kind in {"", "INNER", "CROSS"}
 
 

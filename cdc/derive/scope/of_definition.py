@@ -50,5 +50,5 @@ def _of_rows(definition: Definition, partition: Sequence[str]) -> Scope | Whole:
     )
     reached = f"SELECT DISTINCT {listed} FROM {SCHEMA}.{restricted(0)}"  # noqa: S608 - checked names
     occurrences = (Occurrence(table=table, name=table.name),)
-    branch = Branch(occurrences=occurrences, links=(), reached=reached)
+    branch = Branch(occurrences=occurrences, links=(), reached=reached, is_inner=True)
     return Scope(columns=tuple(partition), branches=(branch,), query=definition.duckdb)

@@ -6,7 +6,7 @@ from typing import Final
 from sqlglot import exp
 
 from cdc.derive.scope.leaf import Leaf
-from cdc.derive.scope.links import conjuncts
+from cdc.derive.scope.links import conjuncts, is_inner
 from cdc.derive.scope.scope import DIRTY, SCHEMA, Branch, column, restricted
 from cdc.derive.sql import printing
 
@@ -21,6 +21,8 @@ def branch(leaf: Leaf, expressions: Expressions) -> Branch:
         occurrences=tuple(leaf.occurrences),
         links=tuple(leaf.links),
         reached=printing.duckdb(_reached(leaf, expressions)),
+        is_inner=all(map(is_inner, leaf.select.args.get("joins") or []))
+        and not any(one.together for one in leaf.occurrences),
     )
 
 

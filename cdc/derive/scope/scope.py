@@ -63,6 +63,8 @@ class Branch:
     links: tuple[Link, ...]
     reached: str
     """Reads the restricted tables; gives the scope key's values of the rows that they join to."""
+    is_inner: bool = False
+    """Whether more rows in the restricted tables give more values, never fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,9 @@ From the changed rows of one input the links are followed to the rows of all oth
 were and as they are. The query's joins over those rows alone, before and after, have every row that
 has come or gone, and so every value of the scope key that it belongs to. A value too many costs a
 calculation; a value too few would leave a wrong row.
+
+Inner joins over the rows of before and after together have all that, too, and more seldom. With
+outer joins they would not: what is joined to a row hides that it had no match.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -25,6 +28,8 @@ from cdc.events.values.sql_text import postgres_name
 from cdc.tables import TableId
 
 _SIDES = ("old", "new")
+_BOTH = ("both",)
+"""One side: the rows of before and after together."""
 
 
 def find_dirty(
@@ -63,6 +68,7 @@ class _Reach:
     ) -> None:
         self._database, self._branch = database, branch
         self._keys, self._changed = keys, changed
+        self._sides = _BOTH if branch.is_inner else _SIDES
         self._rows: dict[tuple[str, int], str] = {}  # by side and occurrence, the table of them
 
     def follow(self, start: int) -> None:
@@ -70,13 +76,16 @@ class _Reach:
         self._begin(start)
         for link, known, next_one in _outward(self._branch, start):
             self._go(link, known, next_one)
-        for side in _SIDES:
+        for side in self._sides:
             self._join(side)
 
     def _begin(self, number: int) -> None:
         occurrence = self._branch.occurrences[number]
-        for side, rows in zip(_SIDES, (removed_rows, added_rows), strict=True):
-            self._rows[side, number] = rows(occurrence.table)
+        sides = [removed_rows(occurrence.table), added_rows(occurrence.table)]
+        if self._branch.is_inner:
+            sides = ["(SELECT * FROM {} UNION ALL SELECT * FROM {})".format(*sides)]
+        for side, rows in zip(self._sides, sides, strict=True):
+            self._rows[side, number] = rows
         self._complete(number, occurrence)
 
     def _go(self, link: Link, known: int, number: int) -> None:
@@ -105,19 +114,21 @@ class _Reach:
         def among(rows: str) -> str:
             return f"SELECT {listed} FROM {rows} AS r SEMI JOIN ({values}) AS e ON {condition}"  # noqa: S608
 
-        new = old = among(named(table))
-        if table in self._changed:
-            old = f"({new} EXCEPT ALL {among(added_rows(table))}) UNION ALL "
-            old += among(removed_rows(table))
-        self._create(number, old, new)
+        new, is_changed = among(named(table)), table in self._changed
+        gone = f" UNION ALL {among(removed_rows(table))}" if is_changed else ""
+        if self._branch.is_inner:
+            self._create(number, f"{new}{gone}")
+        else:
+            came = f" EXCEPT ALL {among(added_rows(table))}" if is_changed else ""
+            self._create(number, f"({new}{came}){gone}", new)
 
     def _columns(self, table: TableId) -> str:
         """List the columns of changed rows: the table itself may have more, in another order."""
         found = self._database.types(f"SELECT * FROM {added_rows(table)}")  # noqa: S608
         return ", ".join(f"r.{_q(name)}" for name, _ in found)
 
-    def _create(self, number: int, old: str, new: str) -> None:
-        for side, rows in zip(_SIDES, (old, new), strict=True):
+    def _create(self, number: int, *sides: str) -> None:
+        for side, rows in zip(self._sides, sides, strict=True):
             name = self._rows[side, number] = f"{SCHEMA}.{side}_{number}"
             self._database.run(f"CREATE OR REPLACE TABLE {name} AS {rows}")
 
@@ -125,7 +136,7 @@ class _Reach:
         """Return a query for the values that columns have in the rows of both sides."""
         pairs = zip(names, called, strict=True)
         listed = ", ".join(f"{_q(name)} AS {_q(other)}" for name, other in pairs)
-        sides = (f"SELECT {listed} FROM {self._rows[side, number]}" for side in _SIDES)  # noqa: S608
+        sides = (f"SELECT {listed} FROM {self._rows[side, number]}" for side in self._sides)  # noqa: S608
         return " UNION ".join(sides)
 
     def _join(self, side: str) -> None:

@@ -37,7 +37,6 @@ _MEMORY: Final = 0.5
 _MANY: Final = 250_000
 """So many rows of a table are worth the work of several threads; with fewer these cost more than
 they save."""
-_CHANGES: Final = f"{STORED_SCHEMA}.changes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,12 +117,11 @@ class ResidentTables:
             return
         name, listed = stored_rows(table), ", ".join(map(postgres_name, held.columns))
         by = f"{ROW_HASH}, {COPY}"
-        self._database.keep(_CHANGES, changes.select([*held.columns, GONE]))
-        gone = f"SELECT {by} FROM {_CHANGES} WHERE {GONE}"  # noqa: S608 - our names
-        self._database.run(f"DELETE FROM {name} WHERE ({by}) IN ({gone})")  # noqa: S608
-        new = f"SELECT {listed} FROM {_CHANGES} WHERE NOT {GONE}"  # noqa: S608
-        self._database.run(f"INSERT INTO {name} {new}")
-        self._database.run(f"DROP TABLE {_CHANGES}")
+        with self._database.given(changes.select([*held.columns, GONE])) as given:
+            gone = f"SELECT {by} FROM {given} WHERE {GONE}"  # noqa: S608 - our names
+            self._database.run(f"DELETE FROM {name} WHERE ({by}) IN ({gone})")  # noqa: S608
+            new = f"SELECT {listed} FROM {given} WHERE NOT {GONE}"  # noqa: S608
+            self._database.run(f"INSERT INTO {name} {new}")
         held.at = replace(held.at, version=version)
 
     def has(self, table: TableId) -> bool:

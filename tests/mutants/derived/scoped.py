@@ -13,15 +13,15 @@ SCOPED: Final = (
     Mutant(
         name="scoped: the rows as they were are left out",
         file=_REACH,
-        old="        for side in _SIDES:\n            self._join(side)\n",
-        new='        self._join("new")\n',
+        old="        for side in self._sides:\n            self._join(side)\n",
+        new="        self._join(self._sides[-1])\n",
         tests=_CASES,
     ),
     Mutant(
         name="scoped: other tables are looked at only as they are now",
         file=_REACH,
-        old="        if table in self._changed:\n",
-        new="        if False:\n",
+        old="is_changed = among(named(table)), table in self._changed\n",
+        new="is_changed = among(named(table)), False\n",
         tests=_CASES,
     ),
     Mutant(
@@ -153,7 +153,7 @@ SCOPED: Final = (
     Mutant(
         name="scoped: an equality in WHERE links tables beside an outer join",
         file="cdc/derive/scope/links.py",
-        old='    if all(_is_inner(each) for each in leaf.select.args["joins"]):\n',
+        old='    if all(is_inner(each) for each in leaf.select.args["joins"]):\n',
         new="    if True:\n",
         tests=_CASES,
     ),

@@ -45,6 +45,7 @@ _JOINS: Final = (
 _THIRD: Final = (
     "",
     " LEFT JOIN shop.visits AS v ON v.customer_id = o.customer_id",
+    " JOIN shop.visits AS v ON v.customer_id = o.customer_id AND v.ts >= o.ts",
     (
         " LEFT JOIN shop.visits AS v ON v.customer_id = o.customer_id AND v.ts BETWEEN o.ts AND"
         " o.ts + INTERVAL '2 hours'"
