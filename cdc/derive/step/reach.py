@@ -83,7 +83,7 @@ class _Reach:
         occurrence = self._branch.occurrences[number]
         sides = [removed_rows(occurrence.table), added_rows(occurrence.table)]
         if self._branch.is_inner:
-            sides = ["(SELECT * FROM {} UNION ALL SELECT * FROM {})".format(*sides)]
+            sides = ["(SELECT * FROM {} UNION ALL SELECT * FROM {})".format(*sides)]  # noqa: S608
         for side, rows in zip(self._sides, sides, strict=True):
             self._rows[side, number] = rows
         self._complete(number, occurrence)
