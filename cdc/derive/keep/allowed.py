@@ -1,9 +1,14 @@
 """Say what the configuration allows one step, in the job and in a client."""
 
 import math
+import os
+from typing import Final
 
 from cdc.config import Config
 from cdc.derive.step.limits import Limits
+
+_LANES: Final = 2
+"""More would share the memory out too finely."""
 
 
 def limits(config: Config) -> Limits:
@@ -15,4 +20,5 @@ def limits(config: Config) -> Limits:
         scratch=config.state_dir / "derived",
         cross_check=config.derived.cross_check,
         measured=not config.derived.cross_check,
+        lanes=min(_LANES, os.cpu_count() or 1),
     )

@@ -1,25 +1,27 @@
 """Brings all derived tables to each cut before it is published, within a budget.
 
-They are calculated one after the other, in a thread of their own, from the versions that the cut
-has of their inputs; another thread commits a table while the next one is calculated. A cut waits
+They are calculated in one or two lanes (lanes.py), from the versions that the cut has of their
+inputs; another thread commits a table while the next one of its lane is calculated. A cut waits
 for them no longer than the budget: then it is published with those tables at the older cut where
-they are, and they catch up in one step. No cut waits while they take longer than that, and the
-thread leaves the cores to others, so captured tables are as fresh as without them.
+they are, and they catch up in one step. No cut waits while they take longer than that, and a single
+thread calculates then and leaves the cores to others, so captured tables are as fresh as without
+them.
 """
 
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from typing import Final, Protocol
 
 import structlog
 
 from cdc.derive.definition.at_time import at_time
 from cdc.derive.definition.definition import Definition
-from cdc.derive.keep.beside import Beside
 from cdc.derive.keep.histories import Histories
 from cdc.derive.keep.inputs_at import Inputs, Tried, inputs_at
+from cdc.derive.keep.lanes import Lanes, is_of_events
 from cdc.derive.keep.late_tables import Admits, LateTables
 from cdc.derive.keep.table_steps import TableSteps
 from cdc.derive.keep.yielding import yielding
@@ -81,24 +83,23 @@ class DerivedTables:
         self._entries = {entry.table: entry for entry in last if entry.table in names}
         self._tried: dict[TableId, Tried] = {}
         late = LateTables(log, admissions)
-        self._steps = TableSteps(self._definitions, path_of, limits, late, histories)
+        make = partial(TableSteps, path_of=path_of, limits=limits, late=late, histories=histories)
+        self._lanes = Lanes(self._definitions, limits.lanes, make)
         self._work: Future[None] | None = None
         self._took = 0.0  # seconds, what was done last
         self._pool = ThreadPoolExecutor(1, "derive")
         self._behind = ThreadPoolExecutor(1, "derive-behind", initializer=yielding)
-        self._beside = Beside()
 
     @property
     def reads_log(self) -> bool:
         """Return whether any of them is made of events."""
-        return any(d.history is not None or d.late_rows is not None for d in self._definitions)
+        return any(map(is_of_events, self._definitions))
 
     def close(self) -> None:
         """End the threads; a step that has begun is finished first."""
         for pool in (self._pool, self._behind):
             pool.shutdown(cancel_futures=True)
-        self._beside.close()
-        self._steps.close()
+        self._lanes.close()
 
     def entries(self, row: LedgerRow, recent: Recent | None = None) -> tuple[DerivedEntry, ...]:
         """Bring the tables to the cut of ``row``, within the budget, and return all entries.
@@ -116,7 +117,7 @@ class DerivedTables:
             return  # an earlier cut has waited for it
         is_behind = self._took > self._seconds
         pool = self._behind if is_behind else self._pool
-        self._work = pool.submit(self._bring_all, row, recent)
+        self._work = pool.submit(self._bring_all, row, recent, in_turn=is_behind)
         if not is_behind:
             wait([self._work], self._seconds)
         self._take_result()
@@ -144,18 +145,12 @@ class DerivedTables:
             state=TableState.BUILDING.value,
         )
 
-    def _bring_all(self, row: LedgerRow, recent: Recent | None) -> None:
+    def _bring_all(self, row: LedgerRow, recent: Recent | None, *, in_turn: bool) -> None:
         began = time.monotonic()
-        self._steps.begin(recent)
-        try:
-            for definition in self._definitions:
-                steps = self._bring(definition, row)
-                self._beside.run(definition.table, definition.inputs, steps)
-        finally:
-            self._beside.end()
+        self._lanes.run(partial(self._bring, row), recent, in_turn=in_turn)
         self._took = time.monotonic() - began
 
-    def _bring(self, definition: Definition, row: LedgerRow) -> Steps[None]:
+    def _bring(self, row: LedgerRow, definition: Definition) -> Steps[None]:
         self._entries[str(definition.table)] = yield from self._brought(definition, row)
 
     def _brought(self, definition: Definition, row: LedgerRow) -> Steps[DerivedEntry]:
@@ -173,7 +168,7 @@ class DerivedTables:
             found = self._calculated(definition, inputs, row, before, anew=anew)
             before, tried = yield from found
         else:
-            self._steps.passed(definition, row)
+            self._lanes.of(definition.table).passed(definition, row)
         if tried.failure:
             return replace(before, state=TableState.STOPPED.value, reason=tried.failure)
         state = TableState.DEGRADED if inputs.flagged else TableState.STREAMING
@@ -194,7 +189,8 @@ class DerivedTables:
         since = tried.inputs.at if tried is not None and not tried.failure else None
         try:
             timed = at_time(definition, inputs.time)
-            step = yield from self._steps.step(timed, inputs.at, row, since, before, anew=anew)
+            steps = self._lanes.of(definition.table)
+            step = yield from steps.step(timed, inputs.at, row, since, before, anew=anew)
             before = self._after(step, definition)
         except CdcError as error:
             remedy = f"; remedy: {error.remedy}" if error.remedy else ""
@@ -217,7 +213,7 @@ class DerivedTables:
             version=step.version,
             rows=step.rows,
             definition=definition.hash,
-            delta_id=self._steps.delta_id(definition.table),
+            delta_id=self._lanes.of(definition.table).delta_id(definition.table),
         )
 
 

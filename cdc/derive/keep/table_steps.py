@@ -30,16 +30,19 @@ logger = structlog.get_logger(__name__)
 
 
 class TableSteps:
-    """Takes the steps of all derived tables; only the thread that derives calls it."""
+    """Takes the steps of the derived tables of a lane; one thread at a time calls it."""
 
     def __init__(
         self,
         definitions: Iterable[Definition],
+        lanes: int,
+        *,
         path_of: Callable[[TableId], str],
         limits: Limits,
         late: LateTables,
         histories: Histories | None,
     ) -> None:
+        """Take the steps of these definitions, where so many lanes share the memory."""
         self._path_of, self._limits, self._late = path_of, limits, late
         self._histories = histories
         found = list(definitions)
@@ -49,9 +52,15 @@ class TableSteps:
             for one in found
         }
         self._measured = {table: Measured() for table in self._writers}
-        self._resident = ResidentTables(limits.memory_mb, limits.scratch)
+        memory_mb = limits.memory_mb // lanes
+        self._resident = ResidentTables(memory_mb, limits.scratch, limits.known)
         self._recent: Recent | None = None
         self._open: Opens = Input.open
+
+    @property
+    def is_short(self) -> bool:
+        """Return whether the memory has once been too small for all that is read again."""
+        return self._resident.is_short
 
     def begin(self, recent: Recent | None) -> None:
         """Begin a cut; ``recent`` are the rows of the log that are in memory."""

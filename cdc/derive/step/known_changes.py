@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 
 from cdc.derive.engine.input import Input
 from cdc.lake.changed.changed_rows import ChangedRows, changed_rows
@@ -27,24 +28,27 @@ class Known:
 
 @dataclass(slots=True)
 class KnownChanges:
-    """The changed rows that were read last of each table; used by one thread."""
+    """The changed rows that were read last of each table; any thread may ask."""
 
     _known: dict[str, Known] = field(default_factory=dict)
     _columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # asked for so far, by path
+    _lock: Lock = field(default_factory=Lock)
 
     def rows(self, old: Input, new: int, columns: Sequence[str], most: int) -> Known | None:
         """Return the rows by which a table's version ``new`` differs, as ``changed_rows`` does.
 
         They have these columns, and those that others ask for.
         """
-        known = self._known.get(old.path)
-        if known is None or not known.has(old, new, columns):
-            known = self._read(old, new, columns, most)
+        with self._lock:  # another thread that asks for the same waits, and reads nothing
+            known = self._known.get(old.path)
+            if known is None or not known.has(old, new, columns):
+                known = self._read(old, new, columns, most)
         return None if known is None or len(known) > most else known
 
     def clear(self) -> None:
         """Give up all rows."""
-        self._known.clear()
+        with self._lock:
+            self._known.clear()
 
     def _read(self, old: Input, new: int, columns: Sequence[str], most: int) -> Known | None:
         """Read the columns that others have asked for as well, if they still are the table's."""

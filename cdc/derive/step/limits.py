@@ -1,16 +1,18 @@
 """Define how much one step may take, and what it took."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 
 from cdc.derive.engine.large import Large
+from cdc.derive.step.known_changes import KnownChanges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How much one step may take."""
 
-    memory_mb: int
+    memory_mb: int  # of what is kept for all steps; a whole query may take as much beside it
     full_rows: int
     kept_hours: int  # how long the files of old versions are kept
     scratch: Path
@@ -18,6 +20,9 @@ class Limits:
     cross_check: int = 0  # one cut in so many is calculated as a whole too; 0 for none
     measured: bool = False  # a step is a whole query where that was seen to be cheaper
     large: Large | None = None  # what another engine calculates
+    lanes: int = 1  # so many steps may run beside each other
+    known: KnownChanges = field(default_factory=KnownChanges, compare=False)  # to all lanes
+    alone: Lock = field(default_factory=Lock, compare=False)  # held by a whole query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

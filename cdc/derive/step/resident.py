@@ -83,6 +83,8 @@ class ResidentTables:
     _net: dict[TableId, Known] = field(default_factory=dict)  # of which ``net_rows`` there are
     _open: ExitStack = field(default_factory=ExitStack)
     _database: Calculator | None = None
+    is_short: bool = False
+    """Whether the memory was too small once, and something had to be given up."""
     _is_large: bool = False  # a table has many rows
     _threads: int | None = None  # of the database; None for as many as there are cores
 
@@ -204,14 +206,15 @@ class ResidentTables:
 
         Everything, too, where an input has become too large for one thread.
         """
-        is_short = self._is_short(database)
+        is_short = self._has_too_much(database)
         if is_short:
+            self.is_short = True
             self._drop_stored(database, own)
-            is_short = self._is_short(database)
+            is_short = self._has_too_much(database)
         if is_short or (self._is_large and self._threads == 1):
             self.close()
 
-    def _is_short(self, database: Calculator) -> bool:
+    def _has_too_much(self, database: Calculator) -> bool:
         ((used,),) = database.values("SELECT sum(memory_usage_bytes) FROM duckdb_memory()")
         return int(str(used)) > _MEMORY * self.memory_mb * 2**20
 

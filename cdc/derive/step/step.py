@@ -227,10 +227,9 @@ class Bringing:
 
     def _calculated(self, table: DeltaTable | None) -> Calculated:
         """Calculate the whole query; compare it with the table if that has rows of it."""
-        with calculator(self.limits.memory_mb, self.limits.scratch) as database:
-            whole = load_whole(
-                database, self.definition, self.inputs, self._opened, self.limits.large
-            )
+        limits = self.limits
+        with limits.alone, calculator(limits.memory_mb, limits.scratch) as database:
+            whole = load_whole(database, self.definition, self.inputs, self._opened, limits.large)
             outputs = database.outputs(whole.text)
             mark = self._typed({output.name: output.type for output in outputs})
             stored = table if table is not None and mark.is_of(table) else None

@@ -52,6 +52,7 @@ class SmallLake:
             large=self.large,
             measured=self.measured,
             share=self.share,
+            lanes=2,
         )
 
     def set(self, **rows: Values) -> None:
