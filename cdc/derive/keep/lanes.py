@@ -9,11 +9,12 @@ from cdc.derive.keep.beside import Beside
 from cdc.derive.keep.table_steps import TableSteps
 from cdc.derive.log.topic_rows import Recent
 from cdc.derive.step.ready import Steps
+from cdc.derive.step.shared import Shared
 from cdc.tables import TableId
 
 Bring = Callable[[Definition], Steps[None]]
-MakeSteps = Callable[[Sequence[Definition], int], TableSteps]
-"""Makes what takes the steps of some definitions, where so many lanes share the memory."""
+MakeSteps = Callable[[Sequence[Definition], int, Shared], TableSteps]
+"""Makes what takes the steps of the definitions in one of so many lanes."""
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ class Lanes:
 
     def __init__(self, definitions: Sequence[Definition], most: int, make: MakeSteps) -> None:
         self._definitions, self._make = definitions, make
+        self._shared = Shared()
         self._pool = ThreadPoolExecutor(max(1, most - 1), "derive-lane")
         self._open(shared_out(definitions, most))
 
@@ -59,6 +61,7 @@ class Lanes:
         if len(self._lanes) > 1 and any(lane.steps.is_short for lane in self._lanes):
             self._close_lanes()
             self._open([self._definitions])
+        self._shared.inputs.begin()
         for lane in self._lanes:
             lane.steps.begin(recent)
         first, *others = self._lanes
@@ -80,7 +83,9 @@ class Lanes:
         self._close_lanes()
 
     def _open(self, shares: Sequence[Sequence[Definition]]) -> None:
-        self._lanes = [_Lane(share, self._make(share, len(shares))) for share in shares]
+        self._lanes = [
+            _Lane(share, self._make(share, len(shares), self._shared)) for share in shares
+        ]
         self._lane_of = {one.table: lane for lane in self._lanes for one in lane.definitions}
 
     def _close_lanes(self) -> None:

@@ -18,6 +18,11 @@ class StoredTable:
         self._is_calculated = is_calculated
         self._check = ForeignCommitCheck(path)
 
+    @property
+    def newest(self) -> int | None:
+        """The newest version at the last look; None if there was none."""
+        return self._check.seen
+
     def damage(self, before: DerivedEntry) -> CdcError | None:
         """Return why nothing can be committed to the table any more; None if something can.
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 
 import structlog
 
@@ -19,7 +19,8 @@ from cdc.derive.step.mark import Mark
 from cdc.derive.step.measured import Measured
 from cdc.derive.step.ready import Step, Steps
 from cdc.derive.step.resident import ResidentTables
-from cdc.derive.step.step import Bringing, Opens
+from cdc.derive.step.shared import Shared
+from cdc.derive.step.step import Bringing
 from cdc.derive.step.writer import TableWriter
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.records.derived_entry import DerivedEntry
@@ -36,15 +37,16 @@ class TableSteps:
         self,
         definitions: Iterable[Definition],
         lanes: int,
+        shared: Shared,
         *,
         path_of: Callable[[TableId], str],
         limits: Limits,
         late: LateTables,
         histories: Histories | None,
     ) -> None:
-        """Take the steps of these definitions, where so many lanes share the memory."""
+        """Take the steps of these definitions; so many ``lanes`` have a part of the memory each."""
         self._path_of, self._limits, self._late = path_of, limits, late
-        self._histories = histories
+        self._histories, self._shared = histories, shared
         found = list(definitions)
         self._writers = {one.table: self._writer(one.table) for one in found}
         self._stored = {
@@ -53,9 +55,8 @@ class TableSteps:
         }
         self._measured = {table: Measured() for table in self._writers}
         memory_mb = limits.memory_mb // lanes
-        self._resident = ResidentTables(memory_mb, limits.scratch, limits.known)
+        self._resident = ResidentTables(memory_mb, limits.scratch, shared.known)
         self._recent: Recent | None = None
-        self._open: Opens = Input.open
 
     @property
     def is_short(self) -> bool:
@@ -64,7 +65,7 @@ class TableSteps:
 
     def begin(self, recent: Recent | None) -> None:
         """Begin a cut; ``recent`` are the rows of the log that are in memory."""
-        self._recent, self._open = recent, cache(Input.open)  # each input once at a cut
+        self._recent = recent
 
     def step(
         self,
@@ -148,7 +149,9 @@ class TableSteps:
             mark=replace(mark, admitted=why),
             limits=self._limits,
             resident=self._resident,
-            open=self._open,
+            open=self._shared.inputs.open,
+            alone=self._shared.alone,
+            newest=self._stored[definition.table].newest,
             measured=self._measured[definition.table],
         ).steps(since, anew=anew and not why)
 

@@ -1,11 +1,9 @@
 """Define how much one step may take, and what it took."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 
 from cdc.derive.engine.large import Large
-from cdc.derive.step.known_changes import KnownChanges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +19,6 @@ class Limits:
     measured: bool = False  # a step is a whole query where that was seen to be cheaper
     large: Large | None = None  # what another engine calculates
     lanes: int = 1  # so many steps may run beside each other
-    known: KnownChanges = field(default_factory=KnownChanges, compare=False)  # to all lanes
-    alone: Lock = field(default_factory=Lock, compare=False)  # held by a whole query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from threading import Lock
 from typing import Final
 
 import structlog
@@ -60,6 +61,8 @@ class Bringing:
     limits: Limits
     resident: ResidentTables
     open: Opens = Input.open
+    newest: int | None = None  # version of the table, where it is known
+    alone: Lock = field(default_factory=Lock)  # is held by a whole query
     measured: Measured = field(default_factory=Measured)  # what earlier steps of it have cost
 
     def __post_init__(self) -> None:
@@ -109,7 +112,7 @@ class Bringing:
         )
         if isinstance(scope, Whole):
             refuse_large(self.definition, self._opened.values(), self.limits, scope.reason)
-        table = None if anew else self.writer.opened()
+        table = None if anew else self.writer.opened(self.newest)
         now = None if table is None else origin(table, self.mark.definition)
         if table is None or now is None:
             return self._whole(table, "it is built")
@@ -228,7 +231,7 @@ class Bringing:
     def _calculated(self, table: DeltaTable | None) -> Calculated:
         """Calculate the whole query; compare it with the table if that has rows of it."""
         limits = self.limits
-        with limits.alone, calculator(limits.memory_mb, limits.scratch) as database:
+        with self.alone, calculator(limits.memory_mb, limits.scratch) as database:
             whole = load_whole(database, self.definition, self.inputs, self._opened, limits.large)
             outputs = database.outputs(whole.text)
             mark = self._typed({output.name: output.type for output in outputs})

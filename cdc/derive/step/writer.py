@@ -68,19 +68,24 @@ class TableWriter:
         self._committer = self._committer or Committer(self.path)
         return self._committer
 
-    def opened(self) -> DeltaTable | None:
-        """Return the table at its newest version; None if there is none.
+    def opened(self, newest: int | None = None) -> DeltaTable | None:
+        """Return the table at its newest version, which may be known; None if there is none.
 
-        The next call brings what it returns to a newer version.
+        The next call, or the next commit, brings what it returns to a newer version.
         """
+        if self._opened is None or self._opened.version() != newest:
+            self._bring_on()
+        if self._opened is None:
+            self._opened = open_table(self.path)
+        return self._opened
+
+    def _bring_on(self) -> None:
+        """Bring what is open to the newest version, or give it up."""
         try:
             if self._opened is not None:
                 self._opened.update_incremental()
-                return self._opened
         except DeltaError:
             self._opened = None  # its log was cleaned, or it was made anew
-        self._opened = open_table(self.path)
-        return self._opened
 
     def clear(self) -> None:
         """Delete the whole table, whose log cannot be continued."""
@@ -100,7 +105,9 @@ class TableWriter:
             version = self.replace(changes, mark, kept_hours)
         else:
             version = self.commit(changes, mark, stored.version())
-        return keep_small(self.committer, self.path, version - 1, mark, kept_hours)
+        version = keep_small(self.committer, self.path, version - 1, mark, kept_hours)
+        self._bring_on()  # here, beside the next table, and not when the next step begins
+        return version
 
     def replace(self, changes: pa.Table, mark: Mark, kept_hours: int) -> int:
         """Make the added rows the whole table, whatever is at the path; return the version."""

@@ -36,6 +36,8 @@ class SmallLake:
     large: Large | None = None
     measured: bool = False
     share: float = 0.2
+    lanes: int = 1
+    memory_mb: int = 256
     committed_at: datetime | None = None  # the last commit of the next cut
 
     def path(self, table: TableId) -> str:
@@ -44,7 +46,7 @@ class SmallLake:
     def limits(self, full_rows: int = 1000, kept_hours: int = 1) -> Limits:
         scratch = self.folder / "scratch"
         return Limits(
-            memory_mb=256,
+            memory_mb=self.memory_mb,
             full_rows=full_rows,
             kept_hours=kept_hours,
             scratch=scratch,
@@ -52,7 +54,7 @@ class SmallLake:
             large=self.large,
             measured=self.measured,
             share=self.share,
-            lanes=2,
+            lanes=self.lanes,
         )
 
     def set(self, **rows: Values) -> None:
