@@ -86,7 +86,8 @@ class DerivedTables:
         make = partial(TableSteps, path_of=path_of, limits=limits, late=late, histories=histories)
         self._lanes = Lanes(self._definitions, limits.lanes, make)
         self._work: Future[None] | None = None
-        self._took = 0.0  # seconds, what was done last
+        self._took = 0.0  # seconds, what was calculated last
+        self._calculates = False  # something, at this cut
         self._pool = ThreadPoolExecutor(1, "derive")
         self._behind = ThreadPoolExecutor(1, "derive-behind", initializer=yielding)
 
@@ -146,9 +147,10 @@ class DerivedTables:
         )
 
     def _bring_all(self, row: LedgerRow, recent: Recent | None, *, in_turn: bool) -> None:
-        began = time.monotonic()
+        began, self._calculates = time.monotonic(), False
         self._lanes.run(partial(self._bring, row), recent, in_turn=in_turn)
-        self._took = time.monotonic() - began
+        if self._calculates:  # a cut without changes says nothing of the next
+            self._took = time.monotonic() - began
 
     def _bring(self, row: LedgerRow, definition: Definition) -> Steps[None]:
         self._entries[str(definition.table)] = yield from self._brought(definition, row)
@@ -184,6 +186,7 @@ class DerivedTables:
         anew: bool,
     ) -> Steps[tuple[DerivedEntry, Tried]]:
         """Calculate the table; a failure of it is tried again when its inputs have changed."""
+        self._calculates = True
         failure = ""
         tried = self._tried.pop(definition.table, None)
         since = tried.inputs.at if tried is not None and not tried.failure else None

@@ -97,5 +97,5 @@ def test_another_table_took_its_place(tmp_path: Path, inputs: OpenedInputs) -> N
 
 def test_a_version_that_is_gone_is_refused_again(table: Numbers, inputs: OpenedInputs) -> None:
     for _ in range(2):
-        with pytest.raises(CdcError, match="version 7 of .* no longer exists"):
+        with pytest.raises(CdcError, match=r"version 7 of .* no longer exists"):
             inputs.open(table.at(7))

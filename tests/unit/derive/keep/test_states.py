@@ -1,8 +1,10 @@
 """A derived table says which cut it is at, and why it goes no further."""
 
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import closing
 from threading import Event
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pytest
@@ -166,6 +168,46 @@ def test_no_cut_waits_for_tables_that_take_longer_than_it_may(
         until(lambda: one(kept, lake).at_cut > 0, PATIENT, "it does not catch up")
 
     assert waits == [0.0]
+
+
+class Clock:
+    """Stands for the module ``time``; a step takes longer than any cut waits."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        step = TableSteps.step
+        monkeypatch.setattr(derived_tables, "time", self)
+        monkeypatch.setattr(TableSteps, "step", lambda *given, **more: self.late(step, given, more))
+
+    def late(
+        self, step: Callable[..., object], given: tuple[Any, ...], more: dict[str, Any]
+    ) -> object:
+        self.now += 2 * PATIENT
+        return step(*given, **more)
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def test_a_cut_without_changes_does_not_let_the_next_one_wait(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.set(orders=[order(1, "a")], people=[])
+    waits: list[float] = []
+
+    def waited(work: list[Future[None]], seconds: float) -> None:
+        waits.append(seconds)
+        wait(work, seconds)
+
+    monkeypatch.setattr(derived_tables, "wait", waited)
+    Clock(monkeypatch)
+    with closing(lake.keep(BY_WHO)) as kept:
+        one(kept, lake)
+        until(lambda: one(kept, lake).at_cut > 1, PATIENT, "it does not catch up")  # unchanged
+        lake.set(orders=[order(1, "b")])
+        until(lambda: rows_of(one(kept, lake))[0][0] == "b", PATIENT, "it does not catch up")
+
+    assert waits == [PATIENT]
 
 
 class Held:
