@@ -3,9 +3,9 @@
 They are calculated in one or two lanes (lanes.py), from the versions that the cut has of their
 inputs; another thread commits a table while the next one of its lane is calculated. A cut waits
 for them no longer than the budget: then it is published with those tables at the older cut where
-they are, and they catch up in one step. No cut waits while they take longer than that, and a single
-thread calculates then and leaves the cores to others, so captured tables are as fresh as without
-them.
+they are, and they catch up in one step. No cut waits while they take longer than that: a single
+thread calculates then, leaves the cores to others, and rests as long as it has worked, so that
+captured tables are as fresh as without them.
 """
 
 import time
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
+from threading import Event
 from typing import Final, Protocol
 
 import structlog
@@ -36,6 +37,8 @@ from cdc.lake.records.ledger import LedgerRow
 from cdc.observe.defects import traceback_of
 from cdc.tables import TableId, TableState
 
+_MOST_REST: Final = 1.0
+"""Seconds; nothing that lags waits longer for its next step."""
 _CURRENT: Final = frozenset({TableState.STREAMING.value, TableState.DEGRADED.value})
 logger = structlog.get_logger(__name__)
 
@@ -88,6 +91,7 @@ class DerivedTables:
         self._work: Future[None] | None = None
         self._took = 0.0  # seconds, what was calculated last
         self._calculates = False  # something, at this cut
+        self._closing = Event()
         self._pool = ThreadPoolExecutor(1, "derive")
         self._behind = ThreadPoolExecutor(1, "derive-behind", initializer=yielding)
 
@@ -98,6 +102,7 @@ class DerivedTables:
 
     def close(self) -> None:
         """End the threads; a step that has begun is finished first."""
+        self._closing.set()
         for pool in (self._pool, self._behind):
             pool.shutdown(cancel_futures=True)
         self._lanes.close()
@@ -151,6 +156,8 @@ class DerivedTables:
         self._lanes.run(partial(self._bring, row), recent, in_turn=in_turn)
         if self._calculates:  # a cut without changes says nothing of the next
             self._took = time.monotonic() - began
+            if in_turn:
+                self._closing.wait(min(self._took, _MOST_REST))
 
     def _bring(self, row: LedgerRow, definition: Definition) -> Steps[None]:
         self._entries[str(definition.table)] = yield from self._brought(definition, row)

@@ -210,6 +210,23 @@ def test_a_cut_without_changes_does_not_let_the_next_one_wait(
     assert waits == [PATIENT]
 
 
+def test_tables_that_lag_leave_time_to_others(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a step behind the cuts the next one has to wait, but not the end of the job."""
+    lake.set(orders=[order(1, "a")], people=[])
+    Clock(monkeypatch)
+    monkeypatch.setattr(derived_tables, "_MOST_REST", 2 * PATIENT)
+    with closing(lake.keep(BY_WHO)) as kept:
+        one(kept, lake)
+        lake.set(orders=[order(1, "b")])
+        until(lambda: rows_of(one(kept, lake))[0][0] == "b", PATIENT, "it does not catch up")
+        lake.set(orders=[order(1, "c")])
+        states = {one(kept, lake).state for _ in range(50)}
+
+    assert states == {"lagging"}
+
+
 class Held:
     """Knows of no table that is paused, but answers only when the wait is over."""
 
