@@ -215,10 +215,10 @@ class Rests(Event):
 
     def __init__(self) -> None:
         super().__init__()
-        self.seconds: list[float | None] = []
+        self.rested: list[float | None] = []
 
     def wait(self, timeout: float | None = None) -> bool:
-        self.seconds.append(timeout)
+        self.rested.append(timeout)
         return super().wait(timeout)
 
 
@@ -233,12 +233,12 @@ def test_tables_that_lag_leave_time_to_others(
     monkeypatch.setattr(derived_tables, "_MOST_REST", long)
     with closing(lake.keep(BY_WHO)) as kept:
         one(kept, lake)
-        assert rests.seconds == []
+        assert rests.rested == []
         lake.set(orders=[order(1, "b")])
         until(lambda: rows_of(one(kept, lake))[0][0] == "b", PATIENT, "it does not catch up")
-        until(lambda: rests.seconds, PATIENT, "it does not rest")
+        until(lambda: rests.rested, PATIENT, "it does not rest")
 
-    assert rests.seconds == [2 * PATIENT]  # as long as the step took
+    assert rests.rested == [2 * PATIENT]  # as long as the step took
 
 
 class Held:
