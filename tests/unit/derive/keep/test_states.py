@@ -236,7 +236,7 @@ def test_tables_that_lag_leave_time_to_others(
         assert rests.rested == []
         lake.set(orders=[order(1, "b")])
         until(lambda: rows_of(one(kept, lake))[0][0] == "b", PATIENT, "it does not catch up")
-        until(lambda: rests.rested, PATIENT, "it does not rest")
+        until(lambda: bool(rests.rested), PATIENT, "it does not rest")
 
     assert rests.rested == [2 * PATIENT]  # as long as the step took
 
