@@ -24,8 +24,10 @@ from tests.mutants.derived.changed_rows import CHANGED_ROWS
 from tests.mutants.derived.event_windows import EVENT_WINDOWS
 from tests.mutants.derived.folds import DERIVED_FOLDS
 from tests.mutants.derived.histories import DERIVED_HISTORIES
+from tests.mutants.derived.lanes import LANES
 from tests.mutants.derived.late import DERIVED_LATE
 from tests.mutants.derived.patterns import DERIVED_PATTERNS
+from tests.mutants.derived.row_by_row import ROW_BY_ROW
 from tests.mutants.derived.scoped import SCOPED
 from tests.mutants.derived.tables import DERIVED
 from tests.mutants.derived.time import DERIVED_TIME
@@ -59,6 +61,8 @@ ALL = (
     *DERIVED_WRITES,
     *EVENT_WINDOWS,
     *CHANGED_ROWS,
+    *LANES,
+    *ROW_BY_ROW,
     *SCOPED,
 )
 ROOT = Path(__file__).resolve().parents[2]

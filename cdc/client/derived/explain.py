@@ -88,6 +88,8 @@ def explain(config: Config, name: str) -> Explained:
 
 def _links(scope: Scope) -> Iterator[str]:
     for branch in scope.branches:
+        if scope.by_row:
+            yield f"each row is made of one row of {branch.occurrences[0].table}"
         for link in branch.links:
             yield _link(branch, link)
 

@@ -1,6 +1,7 @@
 """Find the scope of a definition, of whatever kind it is."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from cdc.derive.definition.definition import Definition
@@ -37,7 +38,10 @@ def _of_query(
     late = definition.late
     if late is not None and late.policy == "aside":
         return Whole("its late rows are put aside")
-    return scope_of(definition.query, definition.key, dict(columns))
+    found = scope_of(definition.query, definition.key, dict(columns))
+    if isinstance(found, Scope) and late is not None:
+        return replace(found, by_row="")  # rows change without an input: they become final
+    return found
 
 
 def _of_rows(definition: Definition, partition: Sequence[str]) -> Scope | Whole:

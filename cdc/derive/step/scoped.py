@@ -55,7 +55,7 @@ def recalculate(
 
     The inputs are loaded as they are now.
     """
-    if scope.by_row and definition.late is None and changes.are_of(definition.inputs):
+    if scope.by_row and changes.are_of(definition.inputs):
         return _row_by_row(database, definition, scope, kept)
     changed = keep_changes(database, changes)
     types = {output.name: output for output in kept.outputs}

@@ -171,4 +171,25 @@ SCOPED: Final = (
         new="        return True\n",
         tests=_CASES,
     ),
+    Mutant(
+        name="scoped: outer joins are followed for both sides at once",
+        file="cdc/derive/scope/printed.py",
+        old='        is_inner=all(map(is_inner, leaf.select.args.get("joins") or []))\n',
+        new="        is_inner=True\n",
+        tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: sessions are followed for both sides at once",
+        file="cdc/derive/scope/printed.py",
+        old="        and not any(one.together for one in leaf.occurrences),\n",
+        new="        and True,\n",
+        tests=_CASES,
+    ),
+    Mutant(
+        name="scoped: inner joins are followed without the rows that are gone",
+        file=_REACH,
+        old='            self._create(number, f"{new}{gone}")\n',
+        new="            self._create(number, new)\n",
+        tests=_CASES,
+    ),
 )

@@ -28,6 +28,18 @@ def test_a_scoped_table_and_a_whole_one(tmp_path: Path) -> None:
     assert "  whole: it is built" in whole
 
 
+def test_a_table_of_single_rows(tmp_path: Path) -> None:
+    asked = Asked(tmp_path)
+    asked.define(names="SELECT a.who FROM shop.orders AS a WHERE a.id > 0")
+    asked.publish(5)
+    asked.publish(5, 7)
+
+    first, second, *_ = asked.run("explain", "marts.names").splitlines()
+    assert first == "marts.names is scoped by (who)"
+    assert second == "  each row is made of one row of shop.orders"
+    assert asked.json("explain", "marts.names")["steps"][0]["mode"] == "scoped"
+
+
 def test_it_names_the_columns_that_changes_follow(tmp_path: Path) -> None:
     asked = Asked(tmp_path)
     asked.define(joined=JOINED)
