@@ -4,8 +4,8 @@ from typing import Final
 
 from tests.mutants.mutant import Mutant
 
-_LANES: Final = ("tests/unit/derive/keep/test_lanes.py",)
-_OPENED: Final = ("tests/unit/derive/keep/test_opened_inputs.py",)
+_LANES: Final = ("tests/unit/derive/turns/test_lanes.py",)
+_OPENED: Final = ("tests/unit/derive/turns/test_opened_inputs.py",)
 _STATES: Final = ("tests/unit/derive/keep/test_states.py",)
 _SHARED_OUT: Final = "cdc/derive/keep/lanes.py"
 _INPUTS: Final = "cdc/derive/engine/opened_inputs.py"
