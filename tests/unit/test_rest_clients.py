@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -172,11 +172,28 @@ def test_refused_configuration_does_not_show_the_password() -> None:
     assert caught.value.detail == "invalid: password *** for user u"
 
 
-def test_a_rebalance_is_waited_for() -> None:
-    answers: Iterator[Answer] = iter([(409, {}), (409, {}), (202, {})])
+FENCED: Final = (
+    "Failed to write to config topic; this may be due to a transient error and the request can be "
+    "safely retried"
+)
+
+
+@pytest.mark.parametrize("first", [(409, {}), (500, {"message": FENCED})])
+def test_what_a_worker_cannot_do_for_now_is_asked_again(first: Answer) -> None:
+    """It rebalances, or another producer has taken its place at the topic of its settings."""
+    answers: Iterator[Answer] = iter([first, first, (202, {})])
     with serving(lambda *_: next(answers)) as (url, requests):
         worker_rest.resume(url, "c")
     assert requests == ["PUT /connectors/c/resume"] * 3
+
+
+def test_another_error_of_a_worker_is_told_at_once() -> None:
+    with (
+        serving(lambda *_: (500, {"message": "no such class"})) as (url, requests),
+        pytest.raises(CdcError, match="resuming the connector: Kafka Connect answers 500"),
+    ):
+        worker_rest.resume(url, "c")
+    assert requests == ["PUT /connectors/c/resume"]
 
 
 def test_no_worker() -> None:

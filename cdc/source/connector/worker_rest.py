@@ -17,6 +17,8 @@ from cdc.waiting import poll
 
 _SECONDS: Final = 60  # a worker validates a configuration before it answers
 _REBALANCE_SECONDS: Final = 60
+_RETRIABLE: Final = "can be safely retried"
+"""Of Kafka Connect's own message (DistributedHerder.writeToConfigTopicAsLeader)."""
 _RESTART_SECONDS: Final = 10
 _MAX_LENGTH: Final = 400  # characters of a failure that are shown
 
@@ -134,11 +136,11 @@ def _request(
     patience: float | None = None,
     **arguments: Any,  # noqa: ANN401
 ) -> httpx.Response:
-    """Send a request. Without ``patience``, repeat it while a rebalancing worker answers 409."""
+    """Send a request. Without ``patience``, repeat it while the worker cannot do it for now."""
     attempts = Retrying(
         stop=stop_after_delay(_REBALANCE_SECONDS if patience is None else 0),
         wait=wait_fixed(0.5),
-        retry=retry_if_result(lambda answer: answer.status_code == httpx.codes.CONFLICT),
+        retry=retry_if_result(_is_for_now),
         retry_error_callback=lambda state: state.outcome and state.outcome.result(),
     )
     try:
@@ -154,6 +156,16 @@ def _request(
         raise _silent(connect_url, error) from None
     refuse_unknown(answer, connect_url)
     return answer
+
+
+def _is_for_now(answer: httpx.Response) -> bool:
+    """Return whether the same request may be granted soon.
+
+    A worker answers 409 while it rebalances, and says of another error that a request "can be
+    safely retried": when another producer of its settings' topic has taken its place, for instance.
+    """
+    is_retriable = answer.is_server_error and _RETRIABLE in answer.text
+    return is_retriable or answer.status_code == httpx.codes.CONFLICT
 
 
 def _silent(connect_url: str, error: httpx.HTTPError) -> CdcError:
