@@ -1,7 +1,6 @@
 """Parse a definition's text into its one SELECT."""
 
-import sqlglot
-from sqlglot import Token, TokenType, exp
+from sqlglot import Dialect, Token, TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
 from cdc.derive.sql.cut_time import read_cut_time
@@ -10,7 +9,7 @@ from cdc.derive.sql.place import Reporter
 from cdc.derive.sql.problem import Problem
 from cdc.derive.sql.words import word_problems
 
-_DIALECT = "postgres"
+_DIALECT = Dialect.get_or_raise("postgres")
 LONGEST = 100_000
 _ONE = "a file holds one SELECT, and nothing else"
 
@@ -22,12 +21,12 @@ def statement(report: Reporter, text: str) -> tuple[exp.Query | None, list[Probl
     if "\0" in text:
         return None, [report.at(text.index("\0"), "it has a zero byte", "remove it")]
     try:
-        tokens = list(sqlglot.tokenize(text, read=_DIALECT))
+        tokens = list(_DIALECT.tokenize(text))
     except (SqlglotError, ValueError):
         remedy = "close every quote and comment"
         return None, [report.at(0, "a quote or a comment is not closed", remedy)]
     problems = _several(report, tokens) or word_problems(report, tokens)
-    return (None, problems) if problems else _parsed(report, text)
+    return (None, problems) if problems else _parsed(report, text, tokens)
 
 
 def _several(report: Reporter, tokens: list[Token]) -> list[Problem]:
@@ -41,9 +40,11 @@ def _several(report: Reporter, tokens: list[Token]) -> list[Problem]:
     return []
 
 
-def _parsed(report: Reporter, text: str) -> tuple[exp.Query | None, list[Problem]]:
+def _parsed(
+    report: Reporter, text: str, tokens: list[Token]
+) -> tuple[exp.Query | None, list[Problem]]:
     try:
-        tree = sqlglot.parse(text, read=_DIALECT)[0]
+        tree = _DIALECT.parser().parse(tokens, text)[0]
     except ParseError as error:
         return None, [_unreadable(report, error)]
     except (SqlglotError, RecursionError, ValueError):
