@@ -13,25 +13,23 @@ EXAMPLES = settings().max_examples // 4
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(query=queries(), cuts=worlds(3))
 def test_any_query_and_any_change(query: str, cuts: list[World]) -> None:
-    definition = defined(query)
-    scope = scope_in_shop(definition)
-    assert isinstance(scope, Scope), (scope, query)
-    kept = KeptRows(definition, scope)
-    kept.build(cuts[0])
-    for world in cuts[1:]:
-        kept.step(world)
-        assert kept.rows() == kept.expected()
+    assert_every_step_is_whole(query, cuts)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(query=row_queries(), cuts=worlds(3))
 def test_any_query_of_single_rows(query: str, cuts: list[World]) -> None:
+    assert assert_every_step_is_whole(query, cuts).by_row, query
+
+
+def assert_every_step_is_whole(query: str, cuts: list[World]) -> Scope:
+    """Compare the rows at each cut with the whole query; return the scope."""
     definition = defined(query)
     scope = scope_in_shop(definition)
     assert isinstance(scope, Scope), (scope, query)
-    assert scope.by_row, query
     kept = KeptRows(definition, scope)
     kept.build(cuts[0])
     for world in cuts[1:]:
         kept.step(world)
         assert kept.rows() == kept.expected()
+    return scope
