@@ -86,7 +86,7 @@ def rebuild_into(config: Config, name: str, into: str, at: str | None, *, say: S
 
 
 def _refuse_of_log(definition: Definition) -> None:
-    if definition.history is not None or definition.late_rows is not None:
+    if definition.is_of_events:
         raise CdcError(
             ErrorKind.CONFIG,
             f"{definition.table} follows from the log, and not from a query",

@@ -42,3 +42,11 @@ class Definition:
     def reads(self, table: TableId) -> bool:
         """Return whether the rows of an input are read, and not its watermark alone."""
         return self.late is None or table != self.late.rows or self.late.policy == "aside"
+
+    @property
+    def is_of_events(self) -> bool:
+        """Return whether it is made of the log's events: a history, or late rows.
+
+        The log may no longer have all that they had; all other rows follow from the inputs.
+        """
+        return self.history is not None or self.late_rows is not None

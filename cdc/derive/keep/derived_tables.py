@@ -22,7 +22,7 @@ from cdc.derive.definition.at_time import at_time
 from cdc.derive.definition.definition import Definition
 from cdc.derive.keep.histories import Histories
 from cdc.derive.keep.inputs_at import Inputs, Tried, inputs_at
-from cdc.derive.keep.lanes import Lanes, is_of_events
+from cdc.derive.keep.lanes import Lanes
 from cdc.derive.keep.late_tables import Admits, LateTables
 from cdc.derive.keep.table_steps import TableSteps
 from cdc.derive.keep.yielding import yielding
@@ -98,7 +98,7 @@ class DerivedTables:
     @property
     def reads_log(self) -> bool:
         """Return whether any of them is made of events."""
-        return any(map(is_of_events, self._definitions))
+        return any(one.is_of_events for one in self._definitions)
 
     def close(self) -> None:
         """End the threads; a step that has begun is finished first."""

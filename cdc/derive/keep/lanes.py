@@ -118,9 +118,4 @@ def _groups(definitions: Sequence[Definition]) -> list[list[Definition]]:
 
 
 def _together(earlier: Definition, later: Definition) -> bool:
-    return earlier.table in later.inputs or (is_of_events(earlier) and is_of_events(later))
-
-
-def is_of_events(definition: Definition) -> bool:
-    """Return whether the table is made of the log's events: a history, or late rows."""
-    return definition.history is not None or definition.late_rows is not None
+    return earlier.table in later.inputs or (earlier.is_of_events and later.is_of_events)

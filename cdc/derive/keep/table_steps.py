@@ -50,7 +50,7 @@ class TableSteps:
         found = list(definitions)
         self._writers = {one.table: self._writer(one.table) for one in found}
         self._stored = {
-            one.table: StoredTable(path_of(one.table), is_calculated=_is_calculated(one))
+            one.table: StoredTable(path_of(one.table), is_calculated=not one.is_of_events)
             for one in found
         }
         self._measured = {table: Measured() for table in self._writers}
@@ -111,7 +111,7 @@ class TableSteps:
         Raises TABLE_STOPPED otherwise.
         """
         table = definition.table
-        if not _is_calculated(definition):
+        if definition.is_of_events:
             raise CdcError(
                 ErrorKind.TABLE_STOPPED,
                 damage.message,
@@ -193,14 +193,6 @@ class TableSteps:
 
     def _writer(self, table: TableId) -> TableWriter:
         return TableWriter(self._path_of(table), self._limits.scratch / "key_index" / str(table))
-
-
-def _is_calculated(definition: Definition) -> bool:
-    """Return whether all rows follow from the inputs as they are now.
-
-    The log, of which the others are made, may no longer have all that they had.
-    """
-    return definition.history is None and definition.late_rows is None
 
 
 def _tell(table: TableId, cut: int, step: Step, seconds: float) -> None:

@@ -142,13 +142,17 @@ class _Reach:
     def _join(self, side: str) -> None:
         for number, occurrence in enumerate(self._branch.occurrences):
             if not occurrence.is_condition:
-                name = f"{SCHEMA}.{restricted(number)}"
-                rows = f"SELECT * FROM {self._rows[side, number]}"  # noqa: S608
-                self._database.run(f"CREATE OR REPLACE VIEW {name} AS {rows}")
+                restrict(self._database, number, self._rows[side, number])
         keys = enumerate(self._keys)
         typed = ", ".join(f"CAST({column(number)} AS {one.type})" for number, one in keys)
         found = f"SELECT {typed} FROM ({self._branch.reached})"  # noqa: S608 - of a checked definition
         self._database.run(f"INSERT INTO {SCHEMA}.found {found}")
+
+
+def restrict(database: Calculator, number: int, rows: str) -> None:
+    """Let queries read these rows in the place of an occurrence's table."""
+    name = f"{SCHEMA}.{restricted(number)}"
+    database.run(f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM {rows}")  # noqa: S608 - our names
 
 
 def _outward(branch: Branch, start: int) -> Iterator[tuple[Link, int, int]]:

@@ -10,7 +10,7 @@ from typing import Final
 from cdc.derive.engine.calculator import Calculator
 from cdc.derive.engine.digest import digest
 from cdc.derive.engine.output_types import Output
-from cdc.derive.scope.scope import SCHEMA, restricted
+from cdc.derive.scope.scope import SCHEMA
 from cdc.derive.step.changes import net_rows
 from cdc.derive.step.difference import (
     FRESH,
@@ -21,6 +21,7 @@ from cdc.derive.step.difference import (
     refuse_twins,
     typed,
 )
+from cdc.derive.step.reach import restrict
 from cdc.errors import CdcError, ErrorKind
 from cdc.events.values.sql_text import postgres_name
 from cdc.lake.table.merge_plan import COPY, ROW_HASH
@@ -47,10 +48,10 @@ def row_difference(
     """
     gone_rows, new_rows = net_rows(table)
     calculator.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-    _restrict(calculator, gone_rows)
+    restrict(calculator, 0, gone_rows)
     gone = f"SELECT {digest(outputs)} AS {ROW_HASH} FROM ({typed(query, outputs)})"  # noqa: S608 - of a checked definition
     calculator.run(f"CREATE TABLE {_LEFT} AS {gone}")
-    _restrict(calculator, new_rows)
+    restrict(calculator, 0, new_rows)
     keep_fresh(calculator, query, outputs)
     calculator.run(f"CREATE TABLE {_MOVED} AS {_moved(stored)}")
     _refuse_missing(calculator)
@@ -61,11 +62,6 @@ def row_difference(
     added, removed = counts(changes)
     rows = calculator.count(stored) + added - removed
     return Difference(changes=changes, rows=rows, added=added, removed=removed)
-
-
-def _restrict(calculator: Calculator, rows: str) -> None:
-    view = f"{SCHEMA}.{restricted(0)}"
-    calculator.run(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM {rows}")  # noqa: S608 - our names
 
 
 def _moved(stored: str) -> str:

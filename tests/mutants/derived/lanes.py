@@ -21,7 +21,7 @@ LANES: Final = (
     Mutant(
         name="lanes: two threads read the log",
         file=_SHARED_OUT,
-        old=" or (is_of_events(earlier) and is_of_events(later))",
+        old=" or (earlier.is_of_events and later.is_of_events)",
         new="",
         tests=_LANES,
     ),

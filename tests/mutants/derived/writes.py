@@ -34,16 +34,16 @@ DERIVED_WRITES: Final = (
     ),
     Mutant(
         name="derived: a damaged history is made anew",
-        file="cdc/derive/keep/table_steps.py",
-        old="    return definition.history is None and definition.late_rows is None\n",
-        new="    return definition.late_rows is None\n",
+        file="cdc/derive/definition/definition.py",
+        old="        return self.history is not None or self.late_rows is not None\n",
+        new="        return self.late_rows is not None\n",
         tests=_DAMAGED,
     ),
     Mutant(
         name="derived: late rows that somebody changed are made anew",
-        file="cdc/derive/keep/table_steps.py",
-        old="    return definition.history is None and definition.late_rows is None\n",
-        new="    return definition.history is None\n",
+        file="cdc/derive/definition/definition.py",
+        old="        return self.history is not None or self.late_rows is not None\n",
+        new="        return self.history is not None\n",
         tests=("tests/unit/derive/late/test_late_steps.py",),
     ),
     Mutant(
