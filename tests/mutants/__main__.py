@@ -27,6 +27,7 @@ from tests.mutants.derived.histories import DERIVED_HISTORIES
 from tests.mutants.derived.lanes import LANES
 from tests.mutants.derived.late import DERIVED_LATE
 from tests.mutants.derived.patterns import DERIVED_PATTERNS
+from tests.mutants.derived.printed import DERIVED_PRINTED
 from tests.mutants.derived.row_by_row import ROW_BY_ROW
 from tests.mutants.derived.scoped import SCOPED
 from tests.mutants.derived.tables import DERIVED
@@ -57,6 +58,7 @@ ALL = (
     *DERIVED_HISTORIES,
     *DERIVED_LATE,
     *DERIVED_PATTERNS,
+    *DERIVED_PRINTED,
     *DERIVED_TIME,
     *DERIVED_WRITES,
     *EVENT_WINDOWS,

@@ -19,7 +19,7 @@ from cdc.derive.sql import printing
 from cdc.derive.sql.columns import columns, key_of_groups
 from cdc.derive.sql.cut_time import CutTime
 from cdc.derive.sql.inputs import inputs
-from cdc.derive.sql.normal import normalized
+from cdc.derive.sql.normal import normalize
 from cdc.derive.sql.place import Reporter
 from cdc.derive.sql.problem import Problem
 from cdc.derive.sql.statement import statement
@@ -120,7 +120,7 @@ def _definition(
     problems += [*wrong, *key_problems(report.file, front, names)]
     if problems:
         return None, sorted(problems)
-    normal = normalized(query)
+    normal = normalize(query)
     key = tuple(front.key) or key_of_groups(normal)
     text = printing.postgres(normal)
     return Definition(

@@ -8,7 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from cdc.derive.sql import printing
-from cdc.derive.sql.normal import normalized
+from cdc.derive.sql.normal import normalize
 from cdc.derive.sql.place import Reporter
 from cdc.derive.sql.problem import Problem
 from cdc.derive.sql.statement import statement
@@ -36,7 +36,7 @@ def condition(text: str, columns: Sequence[str]) -> tuple[str, list[Problem]]:
         problems = [report.at(0, "it is nested too deeply", "write a shorter condition")]
     if problems:
         return "", _placed(problems)
-    return printing.duckdb(normalized(query).args["where"].this), []
+    return printing.duckdb(normalize(query).args["where"].this), []
 
 
 def _placed(problems: Sequence[Problem]) -> list[Problem]:

@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 from cdc.derive.pattern.clauses import Item
 from cdc.derive.sql import refused
 from cdc.derive.sql.cut_time import NAME as CUT_TIME
-from cdc.derive.sql.normal import normalized
+from cdc.derive.sql.normal import normalize
 from cdc.derive.sql.place import Reporter
 from cdc.derive.sql.problem import Problem
 from cdc.derive.sql.tree import tree_problems
@@ -61,7 +61,7 @@ def expression(
         at = item.tokens[0].start if item.tokens else item.at
         return None, problems or [report.at(at, what, remedy)]
     problems = list(_problems(report, select, variables))
-    return (None, problems) if problems else (normalized(select).selects[0], [])
+    return (None, problems) if problems else (normalize(select).selects[0], [])
 
 
 def _parsed(text: str, item: Item) -> exp.Select | None:

@@ -230,4 +230,4 @@ class _PlainPrinter(_SparkPrinter):
 
 def spark(tree: exp.Expr) -> str:
     """Return the query for Spark, with guards."""
-    return _SparkPrinter(dialect="postgres", comments=False).generate(tree.copy())
+    return _SparkPrinter(dialect="postgres", comments=False).generate(tree)

@@ -21,19 +21,26 @@ _OPERATORS = (
 _CLOSED = (exp.Paren, exp.Column, exp.Literal, exp.Dot)
 
 
-def normalized(query: exp.Query) -> exp.Query:
-    """Return the tree in its printed form; the argument stays as it is."""
-    tree = query.copy()
-    for name in list(tree.find_all(exp.Identifier)):
-        name.replace(exp.to_identifier(folded_name(name), quoted=True))
-    for select in list(tree.find_all(exp.Select)):
-        _without_positions(select)
-    for node in list(tree.find_all(*_OPERATORS)):
-        if isinstance(node.parent, _OPERATORS) and not isinstance(node, _CLOSED):
-            chained = isinstance(node, exp.And | exp.Or) and type(node) is type(node.parent)
-            if not chained:
-                _enclose(node)
+def normalize(tree: exp.Query) -> exp.Query:
+    """Bring the tree into its printed form, and return it; it loses its names' places."""
+    nodes = list(tree.walk())
+    for node in nodes:
+        if isinstance(node, exp.Identifier):
+            _fold(node)
+    for node in nodes:
+        if isinstance(node, exp.Select):
+            _without_positions(node)
+    for node in list(tree.walk()):
+        if _needs_parentheses(node):
+            _enclose(node)
     return tree
+
+
+def _fold(name: exp.Identifier) -> None:
+    """Fold and quote a name; without its place each copy of the tree is cheaper."""
+    name.set("this", folded_name(name))
+    name.set("quoted", True)  # noqa: FBT003 - sqlglot takes it by position
+    name.meta.clear()
 
 
 def _without_positions(select: exp.Select) -> None:
@@ -48,6 +55,13 @@ def _without_positions(select: exp.Select) -> None:
             for each in group.expressions
         ],
     )
+
+
+def _needs_parentheses(node: exp.Expr) -> bool:
+    if not isinstance(node, _OPERATORS) or isinstance(node, _CLOSED):
+        return False
+    chained = isinstance(node, exp.And | exp.Or) and type(node) is type(node.parent)
+    return isinstance(node.parent, _OPERATORS) and not chained
 
 
 def _enclose(node: exp.Expr) -> None:

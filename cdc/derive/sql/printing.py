@@ -41,8 +41,13 @@ _TEXTS: Final = (*_INTEGERS, *_TIMES, "DECIMAL", "VARCHAR", "DATE", "BOOLEAN")
 _MICROSECONDS: Final = "CAST(0.000001 AS DECIMAL(7, 6))"
 _OF_TIMES: Final = frozenset({"HOUR", "MINUTE", "SECOND"})
 _SMALL, _LARGE = 2**31, 2**63
-_OWN: Final = frozenset({exp.Ceil, exp.Floor, exp.Round, exp.TimestampTrunc, *text_printing.OWN})
-"""The nodes that are printed here although sqlglot has a printer for them in a table."""
+_OWN: Final = frozenset(
+    {exp.Ceil, exp.Floor, exp.Round, exp.Select, exp.TimestampTrunc, *text_printing.OWN}
+)
+"""The nodes that are printed here although sqlglot has a printer for them in a table.
+
+That of a SELECT rewrites the tree for joins and clauses that no definition has.
+"""
 
 
 class Printer(TextPrinter):
@@ -175,7 +180,7 @@ class _DuckPrinter(DuckTextPrinter, Printer):
             return text
         given = values if isinstance(values, list) else [values]
         tests = [
-            _is_of(_PlainPrinter(dialect="postgres", comments=False).generate(value), types)
+            _is_of(_printed(_PlainPrinter, value), types)
             for value in given
             if not (value.is_number or isinstance(value, exp.Null) or _is_text(value))
         ]
@@ -204,9 +209,14 @@ def _is_of(text: str, types: Types) -> str:
 
 def postgres(tree: exp.Expr) -> str:
     """Return the query or expression for Postgres."""
-    return Printer(dialect="postgres", comments=False).generate(tree)
+    return _printed(Printer, tree)
 
 
 def duckdb(tree: exp.Expr) -> str:
     """Return the query or expression for DuckDB, with guards."""
-    return _DuckPrinter(dialect="postgres", comments=False).generate(tree)
+    return _printed(_DuckPrinter, tree)
+
+
+def _printed(printer: type[Printer], tree: exp.Expr) -> str:
+    """Print without the copy that sqlglot makes by default: nothing here changes the tree."""
+    return printer(dialect="postgres", comments=False).generate(tree, copy=False)

@@ -14,16 +14,18 @@ _QUALIFY = "write the table's name before it, as in orders.{name}"
 
 def query_problems(report: Reporter, query: exp.Query) -> Iterator[Problem]:
     """Yield the problems of all queries in a tree, its set operations and its names."""
-    for select in query.find_all(exp.Select):
-        yield from _joins(report, select)
-        yield from _groups(report, select)
-        yield from _hidden(report, select)
-    for operation in query.find_all(exp.SetOperation):
-        yield from _mixed(report, operation)
-    for subquery in query.find_all(exp.Subquery):
-        yield from _subquery(report, subquery)
-    for column in query.find_all(exp.Column):
-        yield from column_problems(report, column)
+    for node in query.walk():
+        match node:
+            case exp.Select():
+                yield from _joins(report, node)
+                yield from _groups(report, node)
+                yield from _hidden(report, node)
+            case exp.SetOperation():
+                yield from _mixed(report, node)
+            case exp.Subquery():
+                yield from _subquery(report, node)
+            case exp.Column():
+                yield from column_problems(report, node)
 
 
 def _joins(report: Reporter, select: exp.Select) -> Iterator[Problem]:

@@ -124,6 +124,8 @@ def folded_name(name: exp.Identifier) -> str:
     text = str(name.this)
     if name.args.get("quoted"):
         return text
+    if text.isascii():
+        return text.lower()
     return "".join(sign.lower() if sign.isascii() else sign for sign in text)
 
 
