@@ -1,4 +1,4 @@
-"""Runs the benchmark of derived tables: its three parts, one after the other."""
+"""Runs the benchmark of derived tables: its four parts, one after the other."""
 
 import logging
 from collections.abc import Iterator
@@ -8,11 +8,12 @@ import structlog
 
 from bench.core.figure import NotMeasured, Outcome
 from bench.core.room import Benchmark, Room
-from bench.derived import catch_up, queries, ten
+from bench.derived import catch_up, checked, queries, ten
 from bench.derived.names import DERIVED as NAME
 from bench.run import outcomes_of
 
 PARTS: Final = (
+    Benchmark(name=NAME, title="a check of fifty files", measure=checked.measure),
     Benchmark(name=NAME, title="ten tables in a running job", measure=ten.measure),
     Benchmark(name=NAME, title="a step of each query", measure=queries.measure),
     Benchmark(name=NAME, title="a million events in one step", measure=catch_up.measure),

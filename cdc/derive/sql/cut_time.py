@@ -1,6 +1,6 @@
 """Read ``cut_time()``, the source's commit time of the cut, which is a constant at each cut."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Final
 
@@ -20,11 +20,11 @@ class CutTime(exp.Expression, exp.Func):
     arg_types = {}  # noqa: RUF012 - as all nodes have it
 
 
-def read_cut_time(report: Reporter, query: exp.Query) -> list[Problem]:
-    """Replace each call by its node; return the problems."""
-    calls = [one for one in query.find_all(exp.Anonymous) if _is_call(one)]
-    problems = [problem for call in calls for problem in _wrong(report, call)]
-    for call in [] if problems else calls:
+def read_cut_time(report: Reporter, calls: Iterable[exp.Anonymous]) -> list[Problem]:
+    """Replace each of the calls that is one of cut_time() by its node; return the problems."""
+    own = [one for one in calls if _is_call(one)]
+    problems = [problem for call in own for problem in _wrong(report, call)]
+    for call in [] if problems else own:
         node = CutTime()
         node.meta.update(call.meta)
         call.replace(node)

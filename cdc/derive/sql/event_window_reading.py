@@ -1,7 +1,7 @@
 """Read ``tumble``, ``hop`` and ``sessions`` in FROM and JOIN."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final, cast
 
@@ -38,10 +38,13 @@ class _CallError(Exception):
         self.node, self.what, self.remedy = node, what, remedy
 
 
-def read_event_windows(report: Reporter, query: exp.Query) -> list[Problem]:
-    """Replace each call by the table that it names, with an EventWindow; return the problems."""
+def read_event_windows(report: Reporter, calls: Iterable[exp.Anonymous]) -> list[Problem]:
+    """Replace calls of windows by the tables that they name, with an EventWindow.
+
+    Return the problems; other calls stay as they are.
+    """
     problems: list[Problem] = []
-    for call in list(query.find_all(exp.Anonymous)):
+    for call in calls:
         name = str(call.this).lower()
         if name in SPELLINGS:
             try:

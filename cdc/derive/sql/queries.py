@@ -1,6 +1,6 @@
 """Check queries: joins, groups, set operations, and names that engines resolve differently."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
 
@@ -12,9 +12,9 @@ from cdc.source.predicate.parse import RESERVED, folded_name
 _QUALIFY = "write the table's name before it, as in orders.{name}"
 
 
-def query_problems(report: Reporter, query: exp.Query) -> Iterator[Problem]:
-    """Yield the problems of all queries in a tree, its set operations and its names."""
-    for node in query.walk():
+def query_problems(report: Reporter, nodes: Iterable[exp.Expr]) -> Iterator[Problem]:
+    """Yield the problems of the queries among all nodes of a tree, its set operations and names."""
+    for node in nodes:
         match node:
             case exp.Select():
                 yield from _joins(report, node)

@@ -51,7 +51,8 @@ def _parsed(
         return None, [report.at(0, "it cannot be parsed as SQL", "simplify it")]
     if not isinstance(tree, exp.Select | exp.SetOperation):
         return None, [report.at(0, "it is no SELECT", _ONE)]
-    problems = [*read_event_windows(report, tree), *read_cut_time(report, tree)]
+    calls = list(tree.find_all(exp.Anonymous))
+    problems = [*read_event_windows(report, calls), *read_cut_time(report, calls)]
     return (None, problems) if problems else (tree, [])
 
 

@@ -1,6 +1,7 @@
 """Check a tree against the allow-list: every node, its arguments and its form."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from sqlglot import ErrorLevel, exp
 
@@ -12,6 +13,7 @@ from cdc.derive.sql.problem import Problem
 from cdc.derive.sql.queries import query_problems
 from cdc.derive.sql.windows import window_complaint
 
+_READ: Final = {kind: frozenset(arguments.split()) for kind, arguments in NODES.items()}
 _LISTED = "docs/reference/derived-sql.md lists what may be used"
 _REMEDIES: dict[type[exp.Expr], str] = {
     exp.RegexpLike: refused.WORDS["similar"],
@@ -32,30 +34,32 @@ _ARGUMENTS: dict[str, str] = {
 
 def tree_problems(report: Reporter, query: exp.Query) -> list[Problem]:
     """Return the problems of a query; the rules for queries apply when all nodes are allowed."""
-    found = list(_nodes(report, query))
-    return found or list(query_problems(report, query))
+    nodes = list(query.walk(prune=_refuses))
+    found = [problem for node in nodes for problem in _of_node(report, node)]
+    return found or list(query_problems(report, nodes))
 
 
-def _nodes(report: Reporter, query: exp.Query) -> Iterator[Problem]:
-    def refuses(node: exp.Expr) -> bool:
-        return type(node) not in NODES or bool(_unread(node))
+def _refuses(node: exp.Expr) -> bool:
+    """Return whether what is below the node is not looked at."""
+    return type(node) not in _READ or bool(_unread(node))
 
-    for node in query.walk(prune=refuses):
-        if type(node) not in NODES:
-            remedy = _REMEDIES.get(type(node), _LISTED)
-            yield report.on(node, f"{_shown(node)} is refused", remedy)
-            continue
-        for argument in _unread(node):
-            what = f"{argument.strip('_').upper()} is refused in {_shown(node)}"
-            yield report.on(node, what, _ARGUMENTS.get(argument, _LISTED))
-        wrong = complaint(node) or window_complaint(node)
-        if wrong is not None:
-            yield report.on(node, *wrong)
+
+def _of_node(report: Reporter, node: exp.Expr) -> Iterator[Problem]:
+    if type(node) not in _READ:
+        remedy = _REMEDIES.get(type(node), _LISTED)
+        yield report.on(node, f"{_shown(node)} is refused", remedy)
+        return
+    for argument in _unread(node):
+        what = f"{argument.strip('_').upper()} is refused in {_shown(node)}"
+        yield report.on(node, what, _ARGUMENTS.get(argument, _LISTED))
+    wrong = complaint(node) or window_complaint(node)
+    if wrong is not None:
+        yield report.on(node, *wrong)
 
 
 def _unread(node: exp.Expr) -> list[str]:
     """Return the arguments of a node that nobody reads."""
-    read = NODES[type(node)].split()
+    read = _READ[type(node)]
     return [name for name, value in node.args.items() if value and name not in read]
 
 
