@@ -102,4 +102,14 @@ def epochs_path(config: Config) -> str:
 
 def aside_path(config: Config, operation: str) -> str:
     """Return the working directory of one operation, not needed once the operation has ended."""
-    return f"{config.lake.path}/{CONTROL_DIRECTORY}/aside/{operation}"
+    return f"{asides_path(config)}/{operation}"
+
+
+def asides_path(config: Config) -> str:
+    """Return the directory that has the working directories."""
+    return f"{control_path(config)}/aside"
+
+
+def derived_aside_path(config: Config) -> str:
+    """Return the directory where rows of derived tables wait for their commit."""
+    return aside_path(config, "derived")

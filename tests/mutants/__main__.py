@@ -33,6 +33,7 @@ from tests.mutants.derived.scoped import SCOPED
 from tests.mutants.derived.tables import DERIVED
 from tests.mutants.derived.time import DERIVED_TIME
 from tests.mutants.derived.writes import DERIVED_WRITES
+from tests.mutants.forgotten import FORGOTTEN
 from tests.mutants.masked import MASKED
 from tests.mutants.mutant import Mutant
 from tests.mutants.objects import OBJECTS
@@ -50,6 +51,7 @@ ALL = (
     *COMMITS,
     *OBJECTS,
     *SNAPSHOTS,
+    *FORGOTTEN,
     *MASKED,
     *DERIVED,
     *DERIVED_ADMITTED,

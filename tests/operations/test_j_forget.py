@@ -17,6 +17,22 @@ BROKER_SECONDS = 180
 """The broker deletes a segment's files a minute after it has noticed that it may."""
 
 
+MARTS = {
+    "marts.named": "SELECT id, name FROM shop.places",
+    "marts.counted": "SELECT name, count(*) AS n FROM marts.named GROUP BY name",
+}
+"""Derived tables that show the rows which are to be forgotten, one over the other."""
+
+
+def derive(shop: Installation) -> None:
+    folder = shop.folder / "derived"
+    folder.mkdir()
+    for name, text in MARTS.items():
+        (folder / f"{name}.sql").write_text(text)
+    shop.run("apply-config")
+    shop.run("sync")
+
+
 def walked(shop: Installation, canary: str) -> None:
     """Bring rows with the canary into log, topic, readings, files and statistics; delete them."""
     shop.execute(
@@ -36,10 +52,14 @@ def walked(shop: Installation, canary: str) -> None:
 
 def test_no_byte_of_a_forgotten_row_is_left(shop: Installation) -> None:
     canary = f"Canary{secrets.token_hex(8)}"
+    derive(shop)
     walked(shop, canary)
     before = files_with(shop.folder, canary)
     for part in ("lake/shop/places/_delta_log/", "lake/shop/places/", "lake/_wal2lake/log/"):
         assert any(name.startswith(part) for name in before), (part, before)
+    for name in MARTS:
+        part = f"lake/{name.replace('.', '/')}/_delta_log/"
+        assert any(each.startswith(part) for each in before), (part, before)
     for part in ("lake/_wal2lake/read/shop/places/", ".wal2lake/data/kafka/"):
         assert any(name.startswith(part) for name in before), (part, before)
     assert topics_with(shop.state_dir, canary)
@@ -53,6 +73,8 @@ def test_no_byte_of_a_forgotten_row_is_left(shop: Installation) -> None:
     left = [name for name in files_with(shop.folder, canary) if "/kafka/" not in name]
     assert left == []
     until(lambda: files_with(shop.folder, canary) == [], BROKER_SECONDS)
+    verified = shop.facts("derived", "verify", "--source")
+    assert all(one["equal"] for one in verified["tables"]), verified
 
 
 @pytest.mark.deep

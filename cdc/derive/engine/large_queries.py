@@ -23,7 +23,7 @@ from cdc.derive.engine.inputs import declare
 from cdc.derive.engine.large import NotBySparkError, Result, column
 from cdc.derive.engine.output_types import Output, lake_field
 from cdc.derive.engine.spark_query import calculated, refusal, sayable
-from cdc.lake.layout import aside_path
+from cdc.lake.layout import derived_aside_path
 from cdc.lake.session import runs_here
 from cdc.lake.table.deletion import delete_table
 from cdc.tables import TableId
@@ -69,12 +69,16 @@ class LargeQueries:
 
 
 def large_queries(config: Config, session: SparkSession) -> LargeQueries | None:
-    """Return what Spark calculates by the configuration; None for nothing."""
+    """Return what Spark calculates by the configuration; None for nothing.
+
+    What a job that was killed has left aside is deleted.
+    """
+    delete_table(folder := derived_aside_path(config))
     if config.derived.engine == "local":
         return None
     always = config.derived.engine == "spark" or not runs_here(config)
     fewest = 0 if always else config.derived.local_rows + 1
-    return LargeQueries(session=session, folder=aside_path(config, "derived"), fewest=fewest)
+    return LargeQueries(session=session, folder=folder, fewest=fewest)
 
 
 @contextmanager

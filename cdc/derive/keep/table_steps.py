@@ -87,6 +87,8 @@ class TableSteps:
         if (damage := stored.damage(before)) is not None:
             self._clear(definition, damage)
             anew = True
+        if anew:
+            self._resident.close()  # what is kept may be wrong, or have rows to be forgotten
         try:
             if definition.late_rows is not None:
                 return self._late_step(definition, inputs, row, mark, anew=anew)

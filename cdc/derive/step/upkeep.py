@@ -1,6 +1,7 @@
 """Keeps a derived table small: few files, and none that no kept version needs."""
 
 import time
+from threading import Lock
 from typing import Final
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from cdc.lake.files.file_store import StoreError
 from cdc.lake.layout import lake_of
 from cdc.lake.table.foreign_commits import refuse_damaged
 from cdc.lake.upkeep.driver_files import combined, purged
+from cdc.lake.upkeep.erasure import delete_older
 from cdc.lake.upkeep.held import oldest_hold
 from cdc.lake.upkeep.old_versions import clean
 from cdc.lake.upkeep.strays import NotUnderstoodError, delete_strays
@@ -23,6 +25,8 @@ EVERY: Final = 50
 HOUR: Final = 3600
 _UNCOMMITTED_SECONDS: Final = 600
 """A file may be so old before a commit adds it; also covers a difference between two clocks."""
+_CLEANING: Final = Lock()
+"""An operation may clean a table while its own step does."""
 logger = structlog.get_logger(__name__)
 
 
@@ -68,9 +72,19 @@ def _combine(committer: Committer, mark: Mark) -> int | None:
     return committer.take_place(found, mark)
 
 
+def forget_older(path: str, since: float) -> None:
+    """Delete the versions older than the newest at ``since``, beside the table's own steps.
+
+    Whoever still reads such a version fails. Raises as ``delete_older``.
+    """
+    with _CLEANING:
+        delete_older(path, since)
+
+
 def _clean(path: str, kept_hours: int) -> None:
     since = time.time() - kept_hours * HOUR
     hold = oldest_hold(lake_of(path))
     since = since if hold is None else min(since, hold)
-    clean(path, since)
-    delete_strays(path, min(since, time.time() - _UNCOMMITTED_SECONDS))
+    with _CLEANING:
+        clean(path, since)
+        delete_strays(path, min(since, time.time() - _UNCOMMITTED_SECONDS))

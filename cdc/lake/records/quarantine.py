@@ -160,7 +160,7 @@ class Quarantine:
             with known_commit(self.path) as known:
                 opened.delete(f'"table" = {fusion_string(table)}', commit_properties=known)
             reach(Failpoint.AFTER_QUARANTINE_FORGET)
-            delete_older(self.path, begin_anew(self.path))
+            delete_older(self.path, begin_anew(self.path).time)
 
     def open_count(self, table: str) -> int:
         """Return the number of open events of a table (``schema.name``)."""

@@ -5,6 +5,7 @@ files that are gone.
 """
 
 import time
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from cdc.errors import CdcError, ErrorKind
@@ -17,17 +18,25 @@ from cdc.lake.upkeep.old_versions import clean
 from cdc.lake.upkeep.strays import NotUnderstoodError, delete_strays
 
 
-def begin_anew(path: str) -> float:
-    """Write a checkpoint of the newest version, and return the version's time since 1970.
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The version of a table from which on it is kept; ``time`` is in seconds since 1970."""
+
+    version: int  # -1 if there is no table
+    time: float
+
+
+def begin_anew(path: str) -> Beginning:
+    """Write a checkpoint of the newest version, and return that version.
 
     Raises StoreError where that fails: without it the log's older entries are needed.
     """
     table = open_table(path)
     if table is None:
-        return time.time()
+        return Beginning(-1, time.time())
     if not write_checkpoint(path, table.version()):
         raise StoreError(f"no checkpoint of {path} could be written; see the job's log")
-    return newest_time(path, table.version())
+    return Beginning(table.version(), newest_time(path, table.version()))
 
 
 def newest_time(path: str, version: int) -> float:

@@ -19,7 +19,7 @@ def rewrite(spark: SparkSession, path: str, metadata: str) -> float:
     """
     purge(spark, path, metadata)
     _commit_once_more(spark, path, metadata)
-    return begin_anew(path)
+    return begin_anew(path).time
 
 
 def _commit_once_more(spark: SparkSession, path: str, metadata: str) -> None:

@@ -23,6 +23,7 @@ from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.desk import Handler
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.each_table import each_table
+from cdc.operations.forget.made_anew import MadeAnew, derived_tables
 from cdc.operations.forget.past import give_up_cuts, remove_leftovers
 from cdc.operations.forget.refusals import refuse, refuse_unsettled
 from cdc.operations.forget.scratch import clear_scratch
@@ -58,7 +59,7 @@ class Task:
 
         First an image takes the place of everything that a replay would need of the past. Then go
         older cuts and readings, the events in log and topic, settled events of the quarantine, and
-        at last the table's own deleted rows and older versions.
+        at last the deleted rows and older versions of the table and of what is derived from it.
         """
         started = time.monotonic()
         refuse(self.job, self.table)
@@ -141,8 +142,11 @@ class Task:
             self.job.factory.drop_caches(str(self.table))
         self.reporter.tell(phase="deleting old versions")
         cut = self.job.await_streaming(self.table, self.reporter)
+        derived = MadeAnew(self.job, derived_tables(self.job, self.table), self.reporter)
+        derived.make(cut)  # then their steps need no older version of the table
         await_no_hold(self.job, self.reporter, since)
         self.job.factory.beside(lambda: delete_older(path, since))
+        derived.delete_older()
         return cut, since
 
 

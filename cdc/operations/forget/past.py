@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from pyarrow import fs
 
 from cdc.lake.files.store_of import store_of
-from cdc.lake.layout import control_path, ledger_path
+from cdc.lake.layout import asides_path, derived_aside_path, ledger_path
 from cdc.lake.records.ledger import Ledger
 from cdc.lake.records.readings import Reading
 from cdc.lake.table.removal import remove
@@ -30,11 +30,14 @@ def give_up_cuts(job: JobContext, before: int, reporter: Reporter) -> None:
 def remove_leftovers(job: JobContext, made: Reading) -> None:
     """Remove what lies beside the image, and what operations have left that were given up.
 
-    No other operation runs now.
+    No other operation runs now. What derived tables need for a moment stays: a step may run.
     """
-    folder = made.path.rpartition("/")[0]
-    listed = store_of(folder).tree.get_file_info(fs.FileSelector(""))
-    for path in (f"{folder}/{file.path}" for file in listed):
-        if path != made.path:
+    readings, kept = made.path.rpartition("/")[0], {made.path, derived_aside_path(job.config)}
+    for path in (*_in(readings), *_in(asides_path(job.config))):
+        if path not in kept:
             remove(job.spark, path)
-    remove(job.spark, f"{control_path(job.config)}/aside")
+
+
+def _in(folder: str) -> list[str]:
+    listed = store_of(folder).tree.get_file_info(fs.FileSelector("", allow_not_found=True))
+    return [f"{folder}/{file.path}" for file in listed]

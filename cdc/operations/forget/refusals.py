@@ -8,7 +8,7 @@ from cdc.lake.files.store_of import store_of
 from cdc.lake.layout import is_local
 from cdc.lake.records.ledger import LedgerRow
 from cdc.operations.desk.context import JobContext
-from cdc.operations.forget.waits import newest_cut
+from cdc.operations.forget.made_anew import derived_tables
 from cdc.tables import TableId, TableMode, TableState
 
 
@@ -27,12 +27,7 @@ def refuse(job: JobContext, table: TableId) -> None:
             f"{table} has no key, and wal2lake forget works for tables with a key only",
             remedy="remove it from source.tables, and wal2lake apply-config --purge it",
         )
-    if derived := [entry.table for entry in newest_cut(job).derived]:
-        raise CdcError(
-            ErrorKind.CONFLICT,
-            f"derived tables may keep values of {table}: {', '.join(derived)}",
-            remedy="drop them: wal2lake derived drop; create them again afterwards",
-        )
+    derived_tables(job, table)
     if broken := _broken(job, table):
         raise CdcError(
             ErrorKind.CONFLICT,

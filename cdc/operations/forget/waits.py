@@ -30,9 +30,16 @@ def newest_cut(job: JobContext) -> LedgerRow:
 
 
 def await_landing(job: JobContext, reporter: Reporter, is_done: Callable[[], bool]) -> None:
-    """Have the source say something, so that there are landings, until ``is_done``.
+    """Wait until ``is_done``, which takes landings; raises as ``await_said``."""
+    await_said(job, reporter, is_done, "nothing landed")
 
-    Raises TIMEOUT after ``CUT_SECONDS``.
+
+def await_said(
+    job: JobContext, reporter: Reporter, is_done: Callable[[], bool], otherwise: str
+) -> None:
+    """Have the source say something, so that there are landings and cuts, until ``is_done``.
+
+    Raises TIMEOUT after ``CUT_SECONDS``, with what there was ``otherwise``.
     """
     until = time.monotonic() + CUT_SECONDS
     with connect(job.pipeline.endpoints.source_url) as connection:
@@ -40,7 +47,7 @@ def await_landing(job: JobContext, reporter: Reporter, is_done: Callable[[], boo
             if time.monotonic() > until:
                 raise CdcError(
                     ErrorKind.TIMEOUT,
-                    f"nothing landed within {CUT_SECONDS:g} s",
+                    f"{otherwise} within {CUT_SECONDS:g} s",
                     remedy="wal2lake status",
                 )
             barrier.touch(connection, reporter.progress.id)

@@ -5,7 +5,6 @@ The second query shares no code with wal2lake: windows, runs and folds are spell
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from tests.faults.bank.armed import Armed
@@ -108,6 +107,12 @@ MARTS: Final[Mapping[str, Mart]] = {
         wanted=_WINDOWS,
         stored="SELECT window_start, n, amount::bigint FROM t",
     ),
+    "kept.days": Mart(  # over a table of which deleted rows are forgotten
+        inputs=("bank.odd",),
+        text="SELECT day, count(*) AS n FROM bank.odd GROUP BY day",
+        wanted="SELECT day, count(*) FROM odd GROUP BY day",
+        stored="SELECT day, n FROM t",
+    ),
     "kept.risen": Mart(
         inputs=("bank.entries",),
         text="/* ---\nkind: pattern\nmax_partition_rows: 100000\n--- */\n"
@@ -178,11 +183,6 @@ def assert_agreed(bank: Armed, *witness: str) -> list[str]:
     beyond = [each["table"] for each in verdicts if each["reason"]]
     assert len(beyond) < len(verdicts), verdicts
     return beyond
-
-
-def files(bank: Armed) -> list[Path]:
-    """Return the files of the definitions."""
-    return sorted((bank.folder / "derived").iterdir())
 
 
 def _patient(written: dict[str, Any]) -> None:

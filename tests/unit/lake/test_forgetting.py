@@ -79,7 +79,7 @@ def test_a_table_keeps_its_newest_version_alone(tmp_path: Path) -> None:
     version = DeltaTable(path).version()
     assert len(files_with(tmp_path, "SECRET")) >= 3
 
-    since = begin_anew(path)
+    since = begin_anew(path).time
     write_deltalake(path, pa.table({"id": [3], "word": ["later"]}), mode="append")
     delete_older(path, since)
 
@@ -93,7 +93,7 @@ def test_a_table_keeps_its_newest_version_alone(tmp_path: Path) -> None:
 def test_a_log_that_is_not_understood_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "t"
     write_deltalake(str(path), pa.table({"id": [1]}))
-    since = begin_anew(str(path))
+    since = begin_anew(str(path)).time
     checkpoint = path / "_delta_log" / f"{0:020d}.checkpoint.parquet"
     checkpoint.write_bytes(b"no Parquet")
 
