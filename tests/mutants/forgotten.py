@@ -14,8 +14,14 @@ def _of(name: str, file: str, old: str, new: str, *tests: str) -> Mutant:
 
 
 FORGOTTEN: Final = (
-    _of("derived tables are not made anew", "handler", "derived.make(cut)", "pass", _LEFT),
-    _of("they keep older versions", "handler", "derived.delete_older()", "pass", _LEFT),
+    _of("derived tables keep older versions", "handler", "derived.delete_older(begins)", "", _LEFT),
+    _of(
+        "cuts stay whose versions are gone",
+        "handler",
+        "give_up_cuts(self.job, cut, self.reporter)",
+        "pass",
+        _LEFT,
+    ),
     _of("one over a derived table", "derived", "reached.add(one.table)", "pass", _CHOSEN),
     _of("a history is made anew", "derived", "one.is_of_events or ", "", _CHOSEN),
     _of("closed windows are made anew", "derived", " or _has_final_rows(one)", "", _CHOSEN),

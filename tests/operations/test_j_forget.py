@@ -3,7 +3,9 @@
 import secrets
 
 import pytest
+from deltalake import DeltaTable
 
+from cdc.lake.records.ledger import Ledger
 from tests.e2e.installation import Installation
 from tests.masked.traces import files_with, topics_with
 from tests.operations.asked import last_line, result
@@ -50,6 +52,16 @@ def walked(shop: Installation, canary: str) -> None:
     shop.run("sync")
 
 
+def assert_cuts_can_be_read(shop: Installation) -> None:
+    rows = Ledger(f"{shop.folder}/lake/_wal2lake/ledger").rows(after=0)
+    assert rows
+    for row in rows:
+        places = [(one.path, one.version) for one in row.tables]
+        places += [(one.path, one.version) for one in row.derived]
+        for path, version in places:
+            assert DeltaTable(path, version=version).file_uris()
+
+
 def test_no_byte_of_a_forgotten_row_is_left(shop: Installation) -> None:
     canary = f"Canary{secrets.token_hex(8)}"
     derive(shop)
@@ -69,6 +81,7 @@ def test_no_byte_of_a_forgotten_row_is_left(shop: Installation) -> None:
     done = last_line(shop, "forget", TABLE, "--confirm", TABLE)
 
     assert done["state"] == "done", done
+    assert_cuts_can_be_read(shop)
     assert topics_with(shop.state_dir, canary) == []
     left = [name for name in files_with(shop.folder, canary) if "/kafka/" not in name]
     assert left == []

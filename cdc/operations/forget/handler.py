@@ -77,7 +77,7 @@ class Task:
             cut_before=made.cut,
             cut_after=cut,
             seconds=time.monotonic() - started,
-            note="; ".join([f"the past before cut {made.cut} is forgotten", *_scratch_note(left)]),
+            note="; ".join([f"the past before cut {cut} is forgotten", *_scratch_note(left)]),
         )
 
     def _await_cut(self) -> None:
@@ -143,10 +143,12 @@ class Task:
         self.reporter.tell(phase="deleting old versions")
         cut = self.job.await_streaming(self.table, self.reporter)
         derived = MadeAnew(self.job, derived_tables(self.job, self.table), self.reporter)
-        derived.make(cut)  # then their steps need no older version of the table
+        begins = derived.make(cut)  # then their steps need no older version of the table
+        cut = newest_cut(self.job).cut
+        give_up_cuts(self.job, cut, self.reporter)
         await_no_hold(self.job, self.reporter, since)
         self.job.factory.beside(lambda: delete_older(path, since))
-        derived.delete_older()
+        derived.delete_older(begins)
         return cut, since
 
 

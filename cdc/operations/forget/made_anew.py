@@ -3,7 +3,7 @@
 The job makes each of them anew, so that its newest version has nothing of before.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,10 +11,9 @@ from cdc.derive.definition.declared import declared
 from cdc.derive.definition.definition import Definition
 from cdc.derive.step.upkeep import forget_older
 from cdc.errors import CdcError, ErrorKind
-from cdc.lake.layout import table_path
 from cdc.lake.records.derived_entry import DerivedEntry
 from cdc.lake.records.ledger import LedgerRow
-from cdc.lake.upkeep.erasure import begin_anew
+from cdc.lake.upkeep.erasure import Beginning, begin_anew
 from cdc.operations.desk.context import JobContext
 from cdc.operations.desk.reporter import Reporter
 from cdc.operations.forget.derived import derived_from
@@ -47,6 +46,10 @@ def derived_tables(job: JobContext, table: TableId) -> list[Definition]:
     return chosen
 
 
+Begins = Mapping[str, Beginning]
+"""The versions from which derived tables are kept, by name."""
+
+
 @dataclass(frozen=True, slots=True)
 class MadeAnew:
     """Derived tables that are made anew, and lose their older versions."""
@@ -55,15 +58,14 @@ class MadeAnew:
     tables: Sequence[Definition]
     reporter: Reporter
 
-    def make(self, cut: int) -> None:
-        """Have the job make the tables anew at a cut from this one on.
+    def make(self, cut: int) -> Begins:
+        """Have the job make the tables anew at a cut from this one on; return from where they are.
 
-        They are brought to it first: what the job has begun may still be of an older cut. Raises
-        TABLE_STOPPED where one stops, and TIMEOUT.
+        They are brought to it first: what the job has begun may still be of an older cut. The
+        newest cut has the new versions in the end. Raises TABLE_STOPPED and TIMEOUT.
         """
-        if not self.tables:
-            return
-        self.reporter.tell(phase="making derived tables anew")
+        if self.tables:
+            self.reporter.tell(phase="making derived tables anew")
         self._await(lambda entry: entry.at_cut >= cut)
         before = {entry.table: (entry.delta_id, entry.version) for entry in self._entries()}
         requests = rebuilds(self.job.config.state_dir)
@@ -75,15 +77,16 @@ class MadeAnew:
                 and before[entry.table] != (entry.delta_id, entry.version)
             )
         )
-
-    def delete_older(self) -> None:
-        """Delete all versions but the newest ones, once a cut has these and nobody reads others."""
-        paths = {str(one.table): table_path(self.job.config, one.table) for one in self.tables}
-        begins = {name: begin_anew(path) for name, path in paths.items()}
+        begins = {entry.table: begin_anew(entry.path) for entry in self._entries()}
         self._await(lambda entry: entry.version >= begins[entry.table].version)
-        for name, path in paths.items():
-            await_no_hold(self.job, self.reporter, begins[name].time)
-            forget_older(path, begins[name].time)
+        return begins
+
+    def delete_older(self, begins: Begins) -> None:
+        """Delete the versions before these, once nobody reads one."""
+        for entry in self._entries():
+            since = begins[entry.table].time
+            await_no_hold(self.job, self.reporter, since)
+            forget_older(entry.path, since)
 
     def _await(self, is_there: Callable[[DerivedEntry], bool]) -> None:
         """Wait until all tables are so in a cut; raises TABLE_STOPPED and TIMEOUT."""

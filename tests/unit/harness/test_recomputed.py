@@ -49,6 +49,7 @@ INPUTS: Final[dict[str, Values]] = {
     "bank.entries": [entry(1, 2, 0), entry(2, 5, 9), entry(4, 7, 10), entry(5, 1, 3)],
     "bank.accounts": [{"id": 1, "balance": 7}],
     "bank.flicker": [{"id": 1, "n": 7}],
+    "bank.odd": [{"id": 1, "day": NOON.date()}, {"id": 2, "day": NOON.date()}],
 }
 DERIVED: Final[dict[str, Values]] = {
     "kept.windows__late": [
@@ -62,6 +63,7 @@ DERIVED: Final[dict[str, Values]] = {
     "kept.moves": [{"mark": m, "debited": m + 2, "credited": m + 2} for m in (1, 2)],
     "kept.total": [{"n": 2, "debited": 7, "credited": 7}],
     "kept.minutes": [{"window_start": NOON, "page": 1, "n": 2}],
+    "kept.days": [{"day": NOON.date(), "n": 2}],
     "kept.windows": [window(0, 3, 11), window(10, 1, 7)],
     "kept.risen": [{"counter": 1, "first": 1, "more": 2, "top": 7}],
     "kept.sums": [{"counter": 1, "version": 2, "entries": 2, "amount": 7}],
