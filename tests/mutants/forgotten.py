@@ -32,5 +32,12 @@ FORGOTTEN: Final = (
         "",
         _CHOSEN,
     ),
+    Mutant(
+        name="forgotten: a table that is made anew leaves copies",
+        file="cdc/derive/keep/table_steps.py",
+        old="        if anew:\n            self._resident.close()",
+        new="        if False:\n            self._resident.close()",
+        tests=("tests/unit/derive/keep/test_shared_inputs.py",),
+    ),
     _of("what was made of left tables", "left_over", "(names | found)", "names", _CHOSEN),
 )

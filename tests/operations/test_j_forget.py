@@ -1,6 +1,7 @@
 """No byte of a deleted row is left in lake, topic, state directory and logs."""
 
 import secrets
+from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
@@ -59,7 +60,8 @@ def assert_cuts_can_be_read(shop: Installation) -> None:
         places = [(one.path, one.version) for one in row.tables]
         places += [(one.path, one.version) for one in row.derived]
         for path, version in places:
-            assert DeltaTable(path, version=version).file_uris()
+            files = DeltaTable(path, version=version).file_uris()
+            assert all(Path(file).exists() for file in files), (row.cut, path)
 
 
 def test_no_byte_of_a_forgotten_row_is_left(shop: Installation) -> None:

@@ -50,7 +50,8 @@ def over(table: TableId, definitions: Iterable[Definition]) -> list[Definition]:
 def _refuse_kept(table: TableId, chosen: Sequence[Definition]) -> None:
     kept = [str(one.table) for one in chosen if one.is_of_events or _has_final_rows(one)]
     if kept:
-        raise _refused(kept, f"keep what {table} no longer has", _DROP)
+        verb = "keeps" if len(kept) == 1 else "keep"
+        raise _refused(kept, f"{verb} what {table} no longer has", _DROP)
 
 
 def _has_final_rows(definition: Definition) -> bool:

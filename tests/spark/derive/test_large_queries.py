@@ -6,6 +6,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -13,11 +14,14 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from cdc.config import load
+from cdc.config import Config, Lake, Source, load
 from cdc.derive.definition.definition import Definition
 from cdc.derive.engine.large_queries import LargeQueries, large_queries
+from cdc.lake.layout import aside_path, derived_aside_path, reading_path
 from cdc.lake.records.derived_entry import DerivedEntry
+from cdc.operations.forget.past import remove_leftovers
 from cdc.state.derived_requests import rebuilds
+from cdc.tables import TableId
 from tests.suites.kept import defined
 from tests.suites.nexmark import events as nexmark
 from tests.suites.nexmark.queries import QUERIES
@@ -200,3 +204,30 @@ def test_the_configuration_says_what_is_large(
     found = large_queries(load(file), spark)
 
     assert (None if found is None else found.fewest) == fewest
+
+
+def test_what_a_killed_job_left_aside_is_deleted(spark: SparkSession, tmp_path: Path) -> None:
+    config = Config(source=Source(tables=["shop.*"]), lake=Lake(path=str(tmp_path)))
+    result, other = derived_aside_path(config) + "/marts.t", aside_path(config, "operation")
+    for folder in map(Path, (result, other)):
+        folder.mkdir(parents=True)
+        (folder / "part").touch()
+
+    large_queries(config, spark)
+
+    assert not Path(result).exists()
+    assert (Path(other) / "part").exists()
+
+
+def test_a_result_that_waits_is_no_leftover(spark: SparkSession, tmp_path: Path) -> None:
+    config = Config(source=Source(tables=["shop.*"]), lake=Lake(path=str(tmp_path)))
+    image, older = (Path(reading_path(config, TableId("shop", "places"), n)) for n in (2, 1))
+    result, other = Path(derived_aside_path(config)), Path(aside_path(config, "operation"))
+    for folder in (image, older, result, other):
+        folder.mkdir(parents=True)
+    job: Any = SimpleNamespace(config=config, spark=spark)
+    made: Any = SimpleNamespace(path=str(image))
+
+    remove_leftovers(job, made)
+
+    assert [one.exists() for one in (image, older, result, other)] == [True, False, True, False]

@@ -93,9 +93,9 @@ def test_a_table_that_is_not_made_yet_is_made_anew(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        (HISTORY, "marts.t keep what shop.places no longer has"),
+        (HISTORY, "marts.t keeps what shop.places no longer has"),
         (LATE.format("aside"), "marts.t__late, marts.t keep what"),
-        (LATE.format("keep"), "marts.t__late keep what"),
+        (LATE.format("keep"), "marts.t__late keeps what"),
     ],
 )
 def test_what_keeps_rows_on_purpose_is_refused(tmp_path: Path, text: str, named: str) -> None:

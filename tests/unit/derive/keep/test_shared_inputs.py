@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 from cdc.derive.step import step
+from cdc.state.derived_requests import rebuilds
+from cdc.tables import TableId
 from tests.unit.derive.events import read
 from tests.unit.derive.orders import BIG, ORDERS, order
 from tests.unit.derive.small_lake import SmallLake, modes, rows_of, type_of
@@ -100,3 +102,19 @@ def test_a_column_that_gets_wider_makes_the_table_anew(lake: SmallLake) -> None:
         _, entry = kept.entries(lake.row())
 
     assert (rows_of(entry), type_of(entry, "id")) == ([(BIG,)], "long")
+
+
+def test_a_table_that_is_made_anew_leaves_no_copy_of_before(lake: SmallLake) -> None:
+    """Rows that are to be forgotten may be in one, and on the disk where memory was short."""
+    wide = read("SELECT o.id, o.who, o.amount FROM shop.orders AS o", "wide")
+    with closing(lake.keep(wide)) as kept:
+        lake.set(orders=[order(1, "a")], people=[])
+        kept.entries(lake.row())
+        lake.set(orders=[order(1, "a"), order(2, "b")])
+        kept.entries(lake.row())
+        copies = kept._lanes.of(wide.table)._resident
+        assert copies.has(TableId("shop", "orders"))
+        rebuilds(lake.folder).ask(wide.table)
+        kept.entries(lake.row())
+
+        assert not copies.has(TableId("shop", "orders"))
