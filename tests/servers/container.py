@@ -4,7 +4,7 @@ They differ from the deployed stack only in where they listen: on a free port of
 address, chosen beforehand because Kafka has to advertise it before it starts.
 """
 
-import socket
+import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 from testcontainers.core.wait_strategies import HealthcheckWaitStrategy
 
+from cdc.stack.servers.ports import is_free
 from tests.servers.server import Server
 from tools.images.compose import build
 
@@ -32,6 +33,9 @@ COMPOSE: Final[dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").re
 PORTS: Final = {"postgres": 5432, "kafka": 9092, "registry": 8080, "connect": 8083}
 PASSWORD: Final = "only-for-tests"
 START_SECONDS: Final = 180
+_candidates: Final = iter(random.SystemRandom().sample(range(10_000, 20_000), 10_000))
+"""Below the range of outgoing connections, so that a server that is started again finds its port
+free, and below the ports that wal2lake chooses for its embedded servers."""
 WORKER: Final = {
     # Inside the network the servers have the names of docker-compose.yml.
     "source_url": "postgresql://postgres@postgres:5432/app",
@@ -50,10 +54,8 @@ def why_not() -> str | None:
 
 
 def free_port() -> int:
-    """Return a port of the loopback address that is free now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """Return a port of the loopback address that is free now, another one each time."""
+    return next(port for port in _candidates if is_free(port))
 
 
 @dataclass(kw_only=True)
