@@ -2,7 +2,6 @@
 
 import threading
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -22,6 +21,7 @@ from cdc.operations.forget import waits
 from cdc.operations.forget.refusals import refuse, refuse_unsettled
 from cdc.state.operation import OperationState, Progress
 from cdc.tables import TableId, TableMode, TableState
+from tests.unit.operations.cuts import cut_of
 
 TABLE = TableId("shop", "places")
 DERIVED = DerivedEntry(table="marts.sums", path="", version=1, state="streaming")
@@ -30,20 +30,10 @@ DERIVED = DerivedEntry(table="marts.sums", path="", version=1, state="streaming"
 def cut(
     state: TableState = TableState.STREAMING, derived: tuple[DerivedEntry, ...] = ()
 ) -> LedgerRow:
-    now = datetime.now(UTC)
     entry = TableEntry(
         table=str(TABLE), path="", version=1, offset=9, state=state.value, reason="r"
     )
-    return LedgerRow(
-        cut=1,
-        epoch=1,
-        lsn=1,
-        committed_at=now,
-        published_at=now,
-        transactions=1,
-        tables=(entry,),
-        derived=derived,
-    )
+    return cut_of((entry,), derived)
 
 
 def job(

@@ -1,8 +1,9 @@
 """Which derived tables are made anew when rows are forgotten, and which are refused."""
 
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,10 +14,10 @@ from cdc.derive.step.mark import Mark
 from cdc.errors import CdcError, ErrorKind
 from cdc.lake.create.whole_table import replace_table
 from cdc.lake.records.derived_entry import DerivedEntry
-from cdc.lake.records.ledger import LedgerRow
 from cdc.operations.forget.derived import derived_from
 from cdc.operations.forget.left_over import left_over, reached
 from cdc.tables import TableId
+from tests.unit.operations.cuts import cut_of
 
 PLACES, OTHER = TableId("shop", "places"), TableId("shop", "other")
 NAMED = "SELECT id, name FROM shop.places"
@@ -35,7 +36,7 @@ def chosen(
     *,
     table: TableId = PLACES,
     paused: Collection[str] = (),
-    changed: Mapping[str, str] | None = None,
+    changed: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Return what is made anew; entries of the cut may have ``changed`` fields."""
     for name, text in files.items():
@@ -48,27 +49,8 @@ def chosen(
         )
         for one in found.definitions
     ]
-    row = cut(*(replaced(entry, changed or {}) for entry in entries))
+    row = cut_of(derived=tuple(replace(entry, **(changed or {})) for entry in entries))
     return [str(one.table) for one in derived_from(table, row, found, lambda t: str(t) in paused)]
-
-
-def replaced(entry: DerivedEntry, changed: Mapping[str, str]) -> DerivedEntry:
-    fields = {name: getattr(entry, name) for name in entry.__slots__}
-    return DerivedEntry(**{**fields, **changed})
-
-
-def cut(*derived: DerivedEntry) -> LedgerRow:
-    now = datetime.now(UTC)
-    return LedgerRow(
-        cut=1,
-        epoch=1,
-        lsn=1,
-        committed_at=now,
-        published_at=now,
-        transactions=1,
-        tables=(),
-        derived=derived,
-    )
 
 
 def refused(folder: Path, files: dict[str, str], **changed: str) -> str:
@@ -128,7 +110,7 @@ def test_a_table_of_another_definition_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_table_whose_definition_is_gone_is_refused(tmp_path: Path) -> None:
-    row = cut(DerivedEntry(table="marts.gone", path="", version=1, state="streaming"))
+    row = cut_of(derived=(DerivedEntry(table="marts.gone", path="", version=1, state="streaming"),))
     with pytest.raises(CdcError, match=r"marts\.gone may have values"):
         derived_from(PLACES, row, declared(tmp_path, [PLACES]), lambda _: False)
 
@@ -145,7 +127,7 @@ def test_derived_tables_that_no_cut_has_are_found(tmp_path: Path) -> None:
         stored(tmp_path, name, mark.metadata())
     stored(tmp_path, "shop.places", "{}")
     (tmp_path / "marts" / "no_table").mkdir()
-    row = cut(DerivedEntry(table="marts.kept", path="", version=0, state="streaming"))
+    row = cut_of(derived=(DerivedEntry(table="marts.kept", path="", version=0, state="streaming"),))
 
     assert left_over(str(tmp_path), row) == {"marts.left": {"shop.places"}}
 
