@@ -50,6 +50,9 @@ TEXTS: Final[dict[str, str]] = {
 }
 """How Spark parses SQL. All SQL text of this project relies on it, so the user's configuration
 cannot override it."""
+LOG_LEVEL: Final = "spark.log.level"
+IN_COMMANDS: Final = "ERROR"
+"""A command says by itself what went wrong; Spark's warnings would stand between its lines."""
 _CLASS_PATH: Final = "spark.driver.extraClassPath"
 _JAVA_OPTIONS: Final = "spark.driver.defaultJavaOptions"
 SETTINGS: Final[dict[str, str]] = {
@@ -92,7 +95,7 @@ SETTINGS: Final[dict[str, str]] = {
     # Small work leaves so little behind that the JVM itself would collect it after hours.
     "spark.cleaner.periodicGC.interval": "5min",
     "spark.executor.defaultJavaOptions": _AVRO,
-    "spark.log.level": "WARN",
+    LOG_LEVEL: "WARN",
     # Spark's progress bars would overwrite ours.
     "spark.ui.showConsoleProgress": "false",
     # The job keeps no state between micro-batches: two batches are enough for inspection.
@@ -113,11 +116,18 @@ LOCAL: Final[dict[str, str]] = {
 """Additional settings where the master is local."""
 
 
-def build(config: Config, jars: Iterable[Path], java_options: Iterable[str] = ()) -> SparkSession:
+def build(
+    config: Config,
+    jars: Iterable[Path],
+    java_options: Iterable[str] = (),
+    *,
+    log_level: str = SETTINGS[LOG_LEVEL],
+) -> SparkSession:
     """Start the job's session, with ``jars`` in addition to pyspark's own.
 
     ``spark.conf`` of the configuration overrides every setting except ``TEXTS``. A JVM that this
-    starts gets ``java_options`` too.
+    starts gets ``java_options`` too. ``log_level`` is ``IN_COMMANDS`` where people read what else
+    is printed.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if runs_here(config):
@@ -130,7 +140,7 @@ def build(config: Config, jars: Iterable[Path], java_options: Iterable[str] = ()
         .config("spark.local.dir", str(scratch_folder(config)))
         .config("spark.sql.warehouse.dir", str(scratch_folder(config) / "warehouse"))
     )
-    settings = settings_of(config)
+    settings = settings_of(config, log_level)
     if starts_jvm(config):
         settings = for_own_jvm(settings, jars, java_options)
     else:
@@ -142,9 +152,10 @@ def build(config: Config, jars: Iterable[Path], java_options: Iterable[str] = ()
     return session
 
 
-def settings_of(config: Config) -> dict[str, str]:
+def settings_of(config: Config, log_level: str = SETTINGS[LOG_LEVEL]) -> dict[str, str]:
     """Return the settings of the job's session, by name, without its class path."""
-    settings = {**SETTINGS, **_of_store(config), **config.spark.conf, **TEXTS}
+    own = SETTINGS | {LOG_LEVEL: log_level}
+    settings = {**own, **_of_store(config), **config.spark.conf, **TEXTS}
     return LOCAL | settings if runs_here(config) else settings
 
 

@@ -26,6 +26,8 @@ _SPEAKING: Final = (
     "org.apache.spark.util.ShutdownHookManager",
 )
 """Loggers of components that handle bytes, blocks and names, but no rows."""
+_OF_PLANS: Final = "org.apache.spark.util.SparkStringUtils"
+"""Warns that the text of a long plan was cut, which nobody reads."""
 _OF_QUERIES: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _USERS_OWN: Final = "log4j2.configurationFile"
 
@@ -46,7 +48,7 @@ def quieten(spark: SparkSession, folder: Path, *, to: Path | None = None) -> Non
     appender = {"type": "Console", "target": "SYSTEM_ERR"}
     if to is not None:
         appender = {"type": "File", "fileName": str(to)}
-    speaking = dict.fromkeys(_SPEAKING, level)
+    speaking = dict.fromkeys(_SPEAKING, level) | {_OF_PLANS: "ERROR"}
     path = folder / "log4j2.properties"
     path.write_text(configuration(level=level, speaking=speaking, appender=appender))
     uri = jvm.java.net.URI.create(path.resolve().as_uri())

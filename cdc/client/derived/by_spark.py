@@ -22,7 +22,7 @@ from cdc.derive.engine.spark_query import calculated, read_at, refusal, sayable
 from cdc.events.values.sql_text import spark_name
 from cdc.lake.layout import is_local
 from cdc.lake.records.ledger import LedgerRow
-from cdc.lake.session import build
+from cdc.lake.session import IN_COMMANDS, build
 from cdc.lake.upkeep.held import held
 from cdc.stack.artifacts import class_archive
 from cdc.stack.artifacts.lock_file import spark_jars
@@ -50,7 +50,7 @@ def verify_by_spark(config: Config, names: Sequence[str], at: str | None) -> Der
 def _session(config: Config) -> Iterator[SparkSession]:
     jars = spark_jars(objects=not is_local(config.lake.path))
     archive = class_archive.existing("job", class_archive.spark_class_path(jars))
-    session = build(config, jars, archive.flags)
+    session = build(config, jars, archive.flags, log_level=IN_COMMANDS)
     try:
         yield session
     finally:

@@ -28,7 +28,7 @@ from cdc.lake.layout import is_local, ledger_path, readings_path, table_path
 from cdc.lake.records.ledger import Ledger, LedgerRow
 from cdc.lake.records.quarantine import Quarantine
 from cdc.lake.records.readings import Reading, Readings, readings_at
-from cdc.lake.session import build
+from cdc.lake.session import IN_COMMANDS, build
 from cdc.lake.table import store
 from cdc.lake.table.positions import open_table
 from cdc.operations.desk.context import RebuildContext
@@ -90,7 +90,7 @@ def replay_into(config: Config, options: ReplayOptions, *, say: Say) -> Outcome:
     placeholder = addresses.placeholder(config)
     jars = spark_jars(objects=not is_local(config.lake.path))
     archive = class_archive.existing("job", class_archive.spark_class_path(jars))
-    spark = build(config, jars, archive.flags)
+    spark = build(config, jars, archive.flags, log_level=IN_COMMANDS)
     try:
         with _scratch(config) as folder:
             context = RebuildContext(

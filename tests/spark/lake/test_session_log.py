@@ -83,3 +83,14 @@ def test_an_engine_s_error_is_logged_without_the_row(
     assert CANARY not in error_text(caught.value)
     assert CANARY not in traceback_of(caught.value)
     assert "org.apache.spark" in error_text(caught.value)
+
+
+def test_a_plan_that_is_too_long_to_be_shown_is_no_warning(spark: SparkSession, log: Path) -> None:
+    """Spark says it once a session, and a command would print it between its own lines."""
+    jvm: Any = spark._jvm
+    manager = jvm.org.apache.logging.log4j.LogManager
+    manager.getLogger("org.apache.spark.util.SparkStringUtils").warn("Truncated")
+    assert log.read_text() == ""
+
+    manager.getLogger("org.apache.spark.util.Utils").warn("anything else")
+    assert "Utils" in log.read_text()

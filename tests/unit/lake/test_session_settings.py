@@ -3,7 +3,7 @@
 import pytest
 
 from cdc.config import Config, Lake, Source, Spark
-from cdc.lake.session import TEXTS, settings_of
+from cdc.lake.session import IN_COMMANDS, LOG_LEVEL, TEXTS, settings_of
 
 
 def config(master: str, conf: dict[str, str] | None = None) -> Config:
@@ -34,3 +34,11 @@ def test_the_user_sets_everything_but_how_texts_are_read() -> None:
 
     assert settings["spark.driver.host"] == "10.0.0.1"
     assert settings[literal] == TEXTS[literal] != "true"
+
+
+def test_a_command_s_spark_says_errors_only_unless_the_user_wants_more() -> None:
+    asked = config("local[2]", {LOG_LEVEL: "INFO"})
+
+    assert settings_of(config("local[2]"))[LOG_LEVEL] == "WARN"
+    assert settings_of(config("local[2]"), IN_COMMANDS)[LOG_LEVEL] == "ERROR"
+    assert settings_of(asked, IN_COMMANDS)[LOG_LEVEL] == "INFO"
