@@ -17,6 +17,7 @@ from cdc.events import avro
 from cdc.events.envelope import change_event
 from cdc.events.fold import fold, fold_multiset
 from cdc.events.schema import Column, TableSchema, table_schema_from_avro
+from cdc.events.values.sql_text import fusion_name
 from cdc.lake.create.table import create
 from cdc.lake.table import row_hash, store
 from cdc.lake.table.merge_plan import COPY, KEEP, OFFSET, REASON, ROW_HASH, UNRESOLVED, merge_plan
@@ -87,7 +88,7 @@ class Table:
 
     def values(self) -> list[dict[str, Any]]:
         """Return the rows without our own columns, by delta-rs."""
-        names = ", ".join(f'"{name}"' for name in self.schema.names)
+        names = ", ".join(map(fusion_name, self.schema.names))
         return sorted(read_rows(self.path, f"SELECT {names} FROM t"), key=repr)
 
 

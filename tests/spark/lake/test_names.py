@@ -68,7 +68,7 @@ def compatible(pool: Sequence[str]) -> list[str]:
     """Return the names that can be columns of one table; of two that clash, the first."""
     names: list[str] = []
     for name in pool:
-        if not list(column_refusals(TABLE, [*names, name])):
+        if name not in names and not list(column_refusals(TABLE, [*names, name])):
             names.append(name)
     return names
 
