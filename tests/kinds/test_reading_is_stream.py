@@ -48,6 +48,7 @@ def test_texts_are_those_of_the_stream(
     here = {row["id"]: {name: row[name] for name in texts} for row in lake}
     unlike = {n: different(there.get(n), here.get(n)) for n in there if there[n] != here.get(n)}
 
+    assert {n: there[n] for n in there if n not in here} == {}  # a refused row has none
     assert len(there) == len(lake) > 0
     assert unlike == {}
 
