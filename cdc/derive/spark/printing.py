@@ -229,5 +229,5 @@ class _PlainPrinter(_SparkPrinter):
 
 
 def spark(tree: exp.Expr) -> str:
-    """Return the query for Spark, with guards."""
+    """Return the query for Spark, with guards; it is printed from a copy, which this changes."""
     return _SparkPrinter(dialect="postgres", comments=False).generate(tree)

@@ -27,7 +27,7 @@ def refuse(job: JobContext, table: TableId) -> None:
             f"{table} has no key, and wal2lake forget works for tables with a key only",
             remedy="remove it from source.tables, and wal2lake apply-config --purge it",
         )
-    derived_tables(job, table)
+    derived_tables(job, table)  # raises where one of them cannot be made anew
     if broken := _broken(job, table):
         raise CdcError(
             ErrorKind.CONFLICT,

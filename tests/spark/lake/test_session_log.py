@@ -86,7 +86,7 @@ def test_an_engine_s_error_is_logged_without_the_row(
 
 
 def test_a_plan_that_is_too_long_to_be_shown_is_no_warning(spark: SparkSession, log: Path) -> None:
-    """Spark says it once a session, and a command would print it between its own lines."""
+    """Spark says it once a session, and without its message the line says nothing."""
     jvm: Any = spark._jvm
     manager = jvm.org.apache.logging.log4j.LogManager
     manager.getLogger("org.apache.spark.util.SparkStringUtils").warn("Truncated")
