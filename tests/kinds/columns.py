@@ -123,6 +123,7 @@ _RANGES = {
 _EARLIER = st.datetimes(max_value=datetime(9999, 1, 1))  # noqa: DTZ001
 _POINTS = st.lists(st.integers(-99, 99), min_size=1, max_size=3)
 _HSTORE = "hstore_to_json({c})"
+_NUMBER_WORDS = ("NAN", "POSITIVE_INFINITY", "NEGATIVE_INFINITY")
 _ISN = {
     "isbn": "0-393-04002-X", "isbn13": "978-0-393-04002-9", "issn": "1436-4522",
     "issn13": "977-1436-452-00-8", "ismn": "M-2306-7118-7", "ismn13": "979-0-2306-7118-7",
@@ -132,6 +133,11 @@ _ISN = {
 
 def _hstore(declared: str) -> Kind:
     return Kind(declared=declared, texts=to.pairs(), oracle=_HSTORE, read=json.loads)
+
+
+def _not_a_number_word(texts: to.Texts) -> to.Texts:
+    """Leave out what is refused in a domain over text: hypothesis finds the words in our code."""
+    return texts.filter(lambda text: text not in _NUMBER_WORDS)
 
 
 def _money(declared: str) -> Kind:
@@ -233,7 +239,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         "d_d_int": kind(f"{SCHEMA}.d_d_int", to.integers(32)),
         "d_small": kind(f"{SCHEMA}.d_small", to.integers(16)),
         "d_bool": kind(f"{SCHEMA}.d_bool", st.sampled_from(["t", "f"])),
-        "d_text": kind(f"{SCHEMA}.d_text", to.texts()),
+        "d_text": kind(f"{SCHEMA}.d_text", _not_a_number_word(to.texts())),
         "d_numeric": kind(f"{SCHEMA}.d_numeric", to.numbers(10, 2)),
         "d_d_numeric": kind(f"{SCHEMA}.d_d_numeric", to.numbers(10, 2)),
         "d_tens": kind(f"{SCHEMA}.d_tens", to.numbers(5, -1)),
@@ -255,7 +261,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         "d_range": kind(f"{SCHEMA}.d_range", _RANGES["int4"]),
         "d_spans": kind(f"{SCHEMA}.d_spans", to.several(_RANGES["int4"])),
         "d_inet": kind(f"{SCHEMA}.d_inet", to.addresses(network=False)),
-        "d_blank": kind(f"{SCHEMA}.d_blank", to.texts(3)),
+        "d_blank": kind(f"{SCHEMA}.d_blank", _not_a_number_word(to.texts(3))),
     },
     "arrays": {
         "t": _array("text", to.texts()),

@@ -19,7 +19,7 @@ LIMITS: dict[str, tuple[str, list[str]]] = {
     "timestamptz": ("timestamptz", ["infinity", "0044-03-15 00:00+00 BC", "10000-01-01 00:00+00"]),
     "far_text": ("timestamp", ["294276-12-31 23:59:59.999999"]),
     "d_numeric": (f"{SCHEMA}.d_numeric", ["NaN"]),
-    "d_text": (f"{SCHEMA}.d_text", ["NAN", "POSITIVE_INFINITY"]),
+    "d_text": (f"{SCHEMA}.d_text", ["NAN", "POSITIVE_INFINITY", "NEGATIVE_INFINITY"]),
     **{
         f"a_{name.partition('(')[0]}": (
             f"{name}[]",

@@ -52,7 +52,11 @@ LIMITS: Final = (
         SAME,
     ),
     ("`NaN` and infinities in a domain over unconstrained numeric", "quarantine", SAME),
-    ("the words `NAN`, `POSITIVE_INFINITY` in a domain over text", "quarantine", SAME),
+    (
+        "the words `NAN`, `POSITIVE_INFINITY`, `NEGATIVE_INFINITY` in a domain over text",
+        "quarantine",
+        SAME,
+    ),
     ("text that is not UTF-8", "quarantine", SAME),
 )
 
