@@ -9,7 +9,7 @@ from typing import Final
 
 
 class ErrorKind(Enum):
-    """The kinds of errors; two errors are of different kinds if callers react differently."""
+    """Groups errors: two are of different kinds if callers react differently to them."""
 
     CONFIG = "config"
     PREREQUISITE = "prerequisite"
@@ -31,7 +31,7 @@ class ErrorKind(Enum):
 
 
 class Reason(Enum):
-    """What is broken between source, log and lake; printed in brackets before the message."""
+    """Says what is broken between source, log and lake; printed in brackets before the message."""
 
     SLOT_GONE = "slot-gone"
     SLOT_LOST = "slot-lost"
@@ -148,7 +148,7 @@ class CdcError(Exception):
 
     @property
     def coded(self) -> str:
-        """The message, preceded by the reason's code if there is a reason."""
+        """Return the message, preceded by the reason's code in brackets if there is a reason."""
         return coded(self.reason, self.message)
 
     def __str__(self) -> str:

@@ -71,7 +71,7 @@ SchemaPolicy = Literal["evolve", "ignore", "stop"]
 
 
 class TableMode(Enum):
-    """How change events become rows; the source's catalogue and the configuration decide."""
+    """Says how change events become rows; the source's catalogue and the configuration decide."""
 
     KEYED = "keyed"  # primary key or identity index: one row per key
     APPEND = "append"  # no key, by explicit choice: inserts only

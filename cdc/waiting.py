@@ -71,7 +71,7 @@ def until(done: Callable[[], bool], seconds: float, message: str) -> None:
 
 
 class Every:
-    """A timer that is due at once and then at most once per interval."""
+    """Times something that is due at once, and then at most once per interval."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds

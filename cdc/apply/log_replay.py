@@ -33,7 +33,7 @@ def do_nothing() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """Rows of one topic in the log, and what it takes to apply them to the topic's table."""
+    """Holds rows of one topic in the log, and what it takes to apply them to the topic's table."""
 
     rows: DataFrame  # up to the wanted offset; rows that the table has already are passed over
     topic: str

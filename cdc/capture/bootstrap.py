@@ -82,7 +82,7 @@ def captured_by_connector(pipeline: Pipeline) -> frozenset[TableId]:
 
 
 def _captured(pipeline: Pipeline) -> frozenset[TableId]:
-    """The tables that the connector is configured for, even if its position is lost."""
+    """Return the tables that the connector is configured for, even if its position is lost."""
     return configured_tables(worker_rest.configuration(pipeline.endpoints.connect, pipeline.name))
 
 

@@ -132,7 +132,10 @@ def unpublish(pipeline: Pipeline, tables: Collection[TableId]) -> None:
 def _checked(
     connection: Connection, config: Config, known: Collection[TableId]
 ) -> list[SourceTable]:
-    """The tables to capture, if server, role and every new table are fit."""
+    """Return the tables to capture, if server, role and every new table are fit.
+
+    Raises SOURCE_NOT_READY otherwise.
+    """
     refuse_unfit(connection, config)
     tables = wanted_tables(connection, config, known)
     fit = tuple(table for table in tables if table.unfit is None)

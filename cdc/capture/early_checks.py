@@ -1,4 +1,4 @@
-"""Checks that ``up`` makes before it starts a server, so that a typo is reported at once."""
+"""Makes the checks of ``up`` before it starts a server, so that a typo is reported at once."""
 
 from cdc.capture.bootstrap import has_begun_here, refuse_unfit
 from cdc.config import Config

@@ -110,7 +110,7 @@ def take_back(pipeline: Pipeline, source: SourceTable) -> bool:
 def _tables(
     connection: Connection, config: Config, known: Collection[TableId]
 ) -> list[SourceTable]:
-    """The tables that the connector knows: ``source.tables`` may name others by now."""
+    """Return the tables that the connector knows: ``source.tables`` may name others by now."""
     names = [str(table) for table in known]
     source = config.source.model_copy(update={"tables": names})
     narrowed = config.model_copy(update={"source": source})

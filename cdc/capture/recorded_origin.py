@@ -36,7 +36,7 @@ def recorded_origin(landed: LandedPosition | None, epoch: Epoch | None) -> Origi
 
 
 def _newer(landed: LandedPosition | None, epoch: Epoch | None) -> Epoch | None:
-    """The epoch, if no event of it has landed yet."""
+    """Return the epoch if no event of it has landed yet, else None."""
     if epoch is None or (landed is not None and landed.epoch >= epoch.number):
         return None
     return epoch

@@ -1,4 +1,4 @@
-"""``wal2lake derived``: everything that operators do with derived tables."""
+"""``wal2lake derived`` gathers the commands with which operators handle derived tables."""
 
 import json
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""Options that all commands share."""
+"""Define the options that all commands share."""
 
 from pathlib import Path
 from typing import Annotated

@@ -28,7 +28,7 @@ from cdc.tables import TableId
 
 
 class EventsFrom(Enum):
-    """The source of the events, as ``--from`` names it."""
+    """Says where the events come from, as ``--from`` names it."""
 
     LOG = "log"
     KAFKA = "kafka"

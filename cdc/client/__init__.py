@@ -1,1 +1,1 @@
-"""What the commands do: inspect the source, the lake and the servers, and ask the job."""
+"""Do the work of the commands: inspect the source, the lake and the servers, and ask the job."""

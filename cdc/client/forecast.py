@@ -33,7 +33,7 @@ SELECT CASE WHEN setting = '-1' THEN NULL ELSE setting::bigint * 1024 * 1024 END
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableForecast:
-    """One table; its numbers are None if the source has no statistics about it yet."""
+    """Forecasts one table; its numbers are None if the source has no statistics about it yet."""
 
     table: str
     rows: int | None
@@ -42,7 +42,7 @@ class TableForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotRoom:
-    """The room for WAL that the slot retains while the job is held."""
+    """Says how much room there is for the WAL that the slot retains while the job is held."""
 
     name: str
     retained_bytes: int | None

@@ -21,7 +21,7 @@ RELOADED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFinding:
-    """Why something cannot be captured, and what to do about it."""
+    """Says why something cannot be captured, and what to do about it."""
 
     subject: str  # a table, a column, a pattern, a role
     message: str
@@ -30,7 +30,7 @@ class PlanFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A column that will not arrive in the lake."""
+    """Names a column that will not arrive in the lake, and the reason."""
 
     column: str
     reason: str
@@ -51,7 +51,7 @@ class WantedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedTable:
-    """A table that is wanted and not captured yet."""
+    """Describes a table that is wanted and not captured yet."""
 
     table: WantedTable
     replaces: bool  # the lake has an old Delta table of it, which the new reading replaces
@@ -59,7 +59,7 @@ class AddedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovedTable:
-    """A captured table that is no longer wanted. Its Delta table stays as it is."""
+    """Names a captured table that is no longer wanted. Its Delta table stays as it is."""
 
     table: str
     bytes: int | None  # of the Delta table's newest version; None where there is none
@@ -80,7 +80,7 @@ class Now:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The state that the configuration asks for."""
+    """Describes the state that the configuration asks for."""
 
     tables: tuple[WantedTable, ...]
     publication: frozenset[str]
@@ -93,7 +93,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The differences between the actual and the wanted state; tables are in order of name."""
+    """Lists how the actual state differs from the wanted one; tables are in order of name."""
 
     begun: bool  # False: nothing is captured yet, and ``up`` will capture everything
     added: tuple[AddedTable, ...]

@@ -39,7 +39,7 @@ _CONTROL: Final = (HEARTBEAT, STRUCTURE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """What is read once and used by every step of a plan."""
+    """Holds what is read once and used by every step of a plan."""
 
     pipeline: Pipeline
     connection: Connection

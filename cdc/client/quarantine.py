@@ -1,4 +1,4 @@
-"""Refused events for people and operations: their keys, and the events decoded."""
+"""Decode refused events and their keys, for people and for the operations that retry them."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -147,7 +147,7 @@ def select(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """The resnapshot that puts a table right after its events were refused."""
+    """Describes the resnapshot that puts a table right after its events were refused."""
 
     options: Mapping[str, str]  # for the operation ``resnapshot``
     keys: int | None  # how many keys are read; None: the whole table

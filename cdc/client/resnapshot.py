@@ -25,7 +25,7 @@ from cdc.tables import TableId, TableState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResnapshotRequest:
-    """A resnapshot as the command line describes it, checked against source and lake."""
+    """Describes a resnapshot as the command line does, checked against source and lake."""
 
     selection: Selection
     where: str  # the predicate; empty for whole tables

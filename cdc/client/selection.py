@@ -18,7 +18,7 @@ _HOW: Final = "name tables (schema.table, with * and ?), or give --all or --stop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableChoice:
-    """The tables as the command line names them; exactly one of the three must be given."""
+    """Says how the command line chooses tables; exactly one of the three must be given."""
 
     names: tuple[str, ...] = ()
     every: bool = False

@@ -21,7 +21,7 @@ from cdc.tables import BEING_READ, TableState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synced:
-    """The result of a ``sync``: the barrier and the first cut that holds everything before it."""
+    """Holds what ``sync`` found: the barrier and the first cut that holds everything before it."""
 
     lsn: int  # the source's position when ``sync`` was called
     cut: LedgerRow

@@ -22,7 +22,7 @@ _PREFIX: Final = re.compile(r"[\w.=-]+(/[\w.=-]+)*", re.ASCII)
 
 
 class Connect(Section):
-    """The Kafka Connect worker that runs the Debezium connector."""
+    """Describes the Kafka Connect worker that runs the Debezium connector."""
 
     url: str | None = Field(None, repr=False)
     """The URL of the worker's REST interface. If absent, an embedded worker is started."""
@@ -68,7 +68,7 @@ class Connect(Section):
 
 
 class Registry(Section):
-    """The schema registry that holds the Avro schemas of the change events."""
+    """Says how to reach the schema registry that holds the Avro schemas of the change events."""
 
     url: str | None = Field(None, repr=False)
     """The base URL of an Apicurio registry. If absent, an embedded registry is started."""
@@ -95,7 +95,7 @@ class Registry(Section):
 
 
 class Spark(Section):
-    """The Spark session of the job."""
+    """Configures the Spark session of the job."""
 
     master: str = "local[*]"
     """``local[*]``, ``local[2]``, or the address of a cluster."""
@@ -106,7 +106,7 @@ class Spark(Section):
 
 
 class Lake(Section):
-    """The directory of the Delta tables."""
+    """Says where the Delta tables are."""
 
     path: str
     """A directory, or ``s3://bucket/prefix``; each table is at ``<schema>/<table>`` below it."""
@@ -130,7 +130,7 @@ class Lake(Section):
 
 
 class Job(Section):
-    """How the job lands and applies events, and looks after the tables."""
+    """Says how the job lands and applies events, and how it looks after the tables."""
 
     freshness_seconds: float = Field(1.0, gt=0)
     """How soon after its commit in the source a change is to be readable. The job lands and
@@ -187,7 +187,7 @@ class Job(Section):
 
 
 class Monitor(Section):
-    """The job's pages for monitoring, by HTTP: /metrics, /healthz, /readyz and /status.json."""
+    """Says where the job serves /metrics, /healthz, /readyz and /status.json, by HTTP."""
 
     listen: str = "127.0.0.1:0"
     """The address and port of the pages; with port 0 any free one, which ``wal2lake status`` names.
@@ -204,7 +204,7 @@ class Monitor(Section):
 
 
 class Stack(Section):
-    """The embedded servers."""
+    """Sets the ports of the embedded servers."""
 
     ports: dict[str, int] = {}
     """Fixed ports by server (postgres, kafka, registry, connect). Others get a free port."""

@@ -9,7 +9,7 @@ from cdc.config.section import Section
 
 
 class Derived(Section):
-    """Tables that the job derives from the captured ones."""
+    """Says how the job derives tables from the captured ones."""
 
     path: Path = Path("derived")
     """The directory of the definitions: one file ``<schema>.<table>.sql`` for each table,

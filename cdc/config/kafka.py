@@ -11,7 +11,7 @@ SaslMechanism = Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]
 
 
 class Kafka(Section):
-    """The Kafka broker that holds the change events."""
+    """Says how to reach the Kafka broker that holds the change events, and how it keeps them."""
 
     bootstrap_servers: str | None = None
     """The brokers as ``host:port,host:port``. If absent, an embedded broker is started."""

@@ -20,7 +20,7 @@ class Section(BaseModel):
 
 
 class HttpAccess(Protocol):
-    """The keys by which a section says how a server is reached by HTTP."""
+    """Declares the keys by which a section says how a server is reached by HTTP."""
 
     @property
     def url(self) -> str | None: ...

@@ -30,7 +30,7 @@ Choice = Literal["drop", "hash"] | Truncate
 
 
 class Source(Section):
-    """The Postgres database whose tables are copied to the lake."""
+    """Says which tables of which Postgres database are copied to the lake, and how."""
 
     url: str | None = Field(None, repr=False)
     """``postgresql://user@host:port/database``. If absent, an embedded Postgres is started."""

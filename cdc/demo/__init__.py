@@ -1,1 +1,1 @@
-"""The demo: a shop in Postgres, its tables in the lake, and a check that they are equal."""
+"""Run the demo: a shop in Postgres, its tables in the lake, and a check that they are equal."""

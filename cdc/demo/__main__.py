@@ -1,4 +1,4 @@
-"""``python -m cdc.demo``, which ``make demo`` runs."""
+"""Run the demo: ``make demo`` calls this as ``python -m cdc.demo``."""
 
 import os
 import signal

@@ -24,7 +24,7 @@ STEPS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options of a run; times are in seconds."""
+    """Holds the options of a run; times are in seconds."""
 
     seconds: float
     rate: float  # transactions per second
@@ -36,7 +36,7 @@ class Options:
 
 @dataclass(kw_only=True)
 class Demo:
-    """One run of the demo; ``step`` names the current step, for the message of a failure."""
+    """Runs the demo once; ``step`` names the current step, for the message of a failure."""
 
     directory: DemoDirectory
     options: Options

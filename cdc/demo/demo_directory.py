@@ -22,7 +22,7 @@ state_dir: state
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoDirectory:
-    """A directory that holds everything of a demo and can be deleted."""
+    """Manages a directory that holds everything of a demo and can be deleted."""
 
     root: Path
 

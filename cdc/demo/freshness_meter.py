@@ -42,5 +42,5 @@ class FreshnessMeter:
 
     @property
     def uncovered_count(self) -> int:
-        """The number of commits that no cut covers yet."""
+        """Return the number of commits that no cut covers yet."""
         return len(self._waiting)

@@ -38,7 +38,7 @@ BY_SOURCE: Final = ("marts.revenue", "marts.visits")
 
 @dataclass(frozen=True, slots=True)
 class Mart:
-    """The rows of a derived table, each as often as it has it."""
+    """Holds the rows of a derived table, each as often as the table has it."""
 
     columns: Sequence[str]
     rows: Counter[tuple[Any, ...]]

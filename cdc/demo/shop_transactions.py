@@ -1,4 +1,4 @@
-"""What customers and clerks of the shop do, with one function for each kind of transaction.
+"""Acts as the shop's customers and clerks, with one function for each kind of transaction.
 
 Every writer keeps to its own share of the ids, so that writers neither wait for each other nor
 deadlock, and a run with the same seed makes the same choices.
@@ -14,7 +14,7 @@ import psycopg
 
 
 class GivenUpError(Exception):
-    """Raised when a customer leaves before the end, to roll the transaction back."""
+    """Reports that a customer leaves before the end, to roll the transaction back."""
 
 
 @dataclass(kw_only=True)

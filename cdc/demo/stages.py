@@ -25,7 +25,7 @@ _LOOK_EVERY_SECONDS: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The measured snapshot: rows by table, and its duration."""
+    """Holds what was measured of the snapshot: rows by table, and its duration."""
 
     rows: Mapping[str, int]
     seconds: float  # from the connector's start to the first cut after the snapshot
@@ -38,7 +38,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """The measured live phase; ``changes`` are rows by table."""
+    """Holds what was measured of the live phase; ``changes`` are rows by table."""
 
     commits: int
     changes: Counter[str]
@@ -47,7 +47,7 @@ class Live:
 
     @property
     def rate(self) -> float:
-        """Changes per second."""
+        """Return the changes per second."""
         return self.changes.total() / self.seconds
 
 

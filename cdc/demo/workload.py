@@ -1,4 +1,4 @@
-"""Writers that keep the shop busy at a given rate and count what they committed."""
+"""Keeps the shop busy with writers at a given rate, and counts what they committed."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ NOTE_EVERY: Final = 5  # the LSN of every fifth commit is read, which costs a ro
 
 @dataclass(kw_only=True)
 class Workload:
-    """Writers with a thread and a connection each; use it as a context manager.
+    """Runs writers with a thread and a connection each; use it as a context manager.
 
     ``rate`` is the transactions per second of all writers together, at most.
     """

@@ -31,7 +31,7 @@ FULL_IMAGE = frozenset({Op.READ, Op.CREATE, Op.DELETE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeEvent:
-    """One event of one table. A tombstone is not one: it only tells Kafka what to forget."""
+    """Holds one event of one table. A tombstone is not one: it only tells Kafka what to forget."""
 
     topic: str
     offset: int
@@ -48,7 +48,7 @@ class ChangeEvent:
 
     @property
     def image(self) -> Row | None:
-        """The row that the event is about; None for a truncate."""
+        """Return the row that the event is about; None for a truncate."""
         if self.op is Op.DELETE:
             return self.before if self.before is not None else self.key
         return self.after

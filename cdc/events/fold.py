@@ -15,7 +15,7 @@ Unchanged = Callable[[Any], bool]
 
 
 class UnknownValueError(Exception):
-    """Raised for an unchanged value of a row that does not exist."""
+    """Names a column that is marked as unchanged in a row that does not exist."""
 
 
 def fold(

@@ -41,7 +41,7 @@ _TYPES: Final = frozenset({"type", "items", "values"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedName:
-    """A table that has a name the lake cannot have, with the reason and the remedy."""
+    """Says why the lake cannot have the name of a table or column, and what the remedy is."""
 
     table: TableId
     reason: str

@@ -51,12 +51,12 @@ class TableSchema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
+        """Return the names of the columns, in order."""
         return tuple(column.name for column in self.columns)
 
     @property
     def as_text(self) -> frozenset[str]:
-        """The names of the columns that the operator chose to keep as text."""
+        """Return the names of the columns that the operator chose to keep as text."""
         return frozenset(column.name for column in self.columns if column.as_text)
 
 

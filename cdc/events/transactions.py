@@ -19,7 +19,7 @@ END = "END"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marker:
-    """A record of the transaction topic; ``counts`` is events by topic, empty for a BEGIN."""
+    """Holds a record of the transaction topic; ``counts`` is events by topic, empty for a BEGIN."""
 
     txid: int
     lsn: int

@@ -1,4 +1,4 @@
-"""The job's desk: which handler serves which command, and how a running operation is ended.
+"""Runs the job's desk: gives each command its handler, and ends a running operation.
 
 An operation of one run may commit nothing once another run has begun, in this process or in the
 next: it would set a table back to the state that the operation found. So a run waits for the end
@@ -37,7 +37,7 @@ _TAG: Final = "wal2lake-desk"
 
 
 class RunningDesk:
-    """The desk of one run, which can be asked to end."""
+    """Holds the desk of one run, and can ask it to end."""
 
     def __init__(
         self,

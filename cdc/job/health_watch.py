@@ -1,4 +1,4 @@
-"""The job's health watch: it repeatedly checks whether changes move, and writes down the result.
+"""Runs the job's health watch: it repeatedly checks whether changes move, and writes that down.
 
 It is a thread of the job, so that it knows what the rounds do, and a watch that falls silent shows
 that the job hangs. ``status`` reads what it writes.
@@ -40,7 +40,7 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts:
-    """What the job knows about itself without asking another server."""
+    """Holds what the job knows about itself without asking another server."""
 
     landed: int  # number of the last landing
     turns: int  # rounds that got somewhere (cdc/apply/rounds/rounds.py)
@@ -89,7 +89,7 @@ class _Probes:
 
 
 class _Source:
-    """One connection to the source, opened again after it was lost."""
+    """Keeps one connection to the source, and opens it again after it was lost."""
 
     def __init__(self, url: str, slot: str) -> None:
         self._url = url

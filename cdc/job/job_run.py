@@ -1,4 +1,4 @@
-"""One run of the job under one configuration: it lands, applies, and watches source and topics."""
+"""Runs the job under one configuration: it lands, applies, and watches source and topics."""
 
 import shutil
 import uuid
@@ -43,7 +43,7 @@ class LandingQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRun:
-    """The parts of a run (cdc/job/compose_run.py); ``topics`` are the ones it lands."""
+    """Holds the parts of a run (cdc/job/compose_run.py); ``topics`` are the ones it lands."""
 
     context: JobContext
     topics: list[str]

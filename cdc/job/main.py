@@ -1,4 +1,4 @@
-"""The long-running job: a landing query and, beside it, rounds of apply, until it is stopped."""
+"""Runs the job until it is stopped: a landing query and, beside it, rounds of apply."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -79,7 +79,7 @@ def _session(config: Config) -> Iterator[SparkSession]:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What outlives a change of the configuration."""
+    """Holds what outlives a change of the configuration."""
 
     endpoints: Endpoints
     spark: SparkSession

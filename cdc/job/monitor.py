@@ -110,7 +110,7 @@ def _server(config: Config) -> ThreadingHTTPServer:
 
 
 class Pages:
-    """The pages of one job; any thread may ask for them."""
+    """Makes the pages of one job; any thread may ask for them."""
 
     def __init__(self, config: Config, ask: Callable[[Config], Status] = status) -> None:
         self._config = config

@@ -42,7 +42,7 @@ from cdc.tables import STRUCTURE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceAtStart:
-    """The source as it is at the start."""
+    """Describes the source as it is at the start."""
 
     tables: list[SourceTable]
     baselines: Mapping[int, tuple[int, str]]  # by OID: id and structure of a table's first note

@@ -14,7 +14,7 @@ from cdc.source.catalog.catalog import SourceTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """The source's structure that a table's log begins with; ``note`` is the id of its note."""
+    """Gives the source's structure that a table's log begins with; ``note`` is its note's id."""
 
     note: int
     structure: Structure

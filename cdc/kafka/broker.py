@@ -14,7 +14,7 @@ _ESCAPED: Final = {"\\": r"\\", '"': r"\"", "$": r"\044", "\n": r"\n", "\r": r"\
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """The brokers that a client uses, as text ``host:port,host:port``.
+    """Holds what a client needs to reach the brokers; ``bootstrap`` is ``host:port,host:port``.
 
     ``client_settings`` and ``java_settings`` contain the password and the key: never print them.
     """
@@ -34,7 +34,7 @@ class Broker:
 
     @property
     def protocol(self) -> str:
-        """Kafka's name for what the connections are secured by."""
+        """Return Kafka's name for what the connections are secured by."""
         return ("SASL_" if self.user else "") + ("SSL" if self.tls else "PLAINTEXT")
 
     def client_settings(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ _ATTEMPTS: Final = 4
 
 
 class RegistryClient:
-    """A client that reads each schema once, because an id never changes its meaning."""
+    """Reads each schema from the registry only once, because an id never changes its meaning."""
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -15,7 +15,7 @@ REMEDY: Final = "restore it, or run wal2lake up --new-epoch, then wal2lake resna
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedTopic:
-    """What the lake knows of a topic: Kafka's id of it, and the last offset not needed again."""
+    """Says what the lake knows of a topic: Kafka's id of it, the last offset not needed again."""
 
     id: str
     last: int  # landed, or left behind by an epoch; -1 for nothing
@@ -23,7 +23,7 @@ class ExpectedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExistingTopic:
-    """A topic as it is in the broker now."""
+    """Describes a topic as it is in the broker now."""
 
     id: str
     partitions: int

@@ -1,4 +1,4 @@
-"""Locks that keep a second job away from a state directory and a lake."""
+"""Keeps a second job away from a state directory and a lake, by locks."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Rows of the log in memory: what ``cdc.land.log_table`` does by Spark, for a small micro-batch."""
+"""Makes a small micro-batch's log rows in memory, as ``cdc.land.log_table`` does by Spark."""
 
 from datetime import datetime
 from typing import Any, Final

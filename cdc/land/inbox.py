@@ -12,7 +12,7 @@ MOST_BYTES: Final = 128 << 20
 
 @dataclass(slots=True, kw_only=True)
 class Inbox:
-    """Landings that are not wholly inside a published cut yet; shared by two threads.
+    """Holds the landings that are not wholly inside a published cut yet; two threads share it.
 
     Events beyond ``most_bytes`` are given up, and will be read from the log. The oldest stay, as
     they are needed first, and so does the newest landing, which the rounds look at next.

@@ -1,4 +1,4 @@
-"""Landings that are not wholly inside a cut yet, as values without Spark.
+"""Describes landings that are not wholly inside a cut yet, as values without Spark.
 
 A landing is one append to the log. Its number is a column of the log, so that reading a slice of
 the log skips most files, however large the log is.

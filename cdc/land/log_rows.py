@@ -1,4 +1,4 @@
-"""Rows of the log: for Spark always, and in memory as well where they are few and landed just now.
+"""Holds rows of the log: for Spark always, also in memory where they are few and just landed.
 
 Both parts hold the same rows, so whoever can do with the ones in memory asks Spark for nothing.
 """
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows i
 
 @dataclass(frozen=True, slots=True)
 class FewRows:
-    """All rows of some topics that have few, in memory."""
+    """Holds in memory all rows of some topics that have few."""
 
     topics: frozenset[str]
     events: pa.Table

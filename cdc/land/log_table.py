@@ -1,4 +1,4 @@
-"""The Delta table ``log``: its columns, how an event becomes a row of it, and what landed."""
+"""Defines the Delta table ``log``: its columns, how events become its rows, and what landed."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Which records a micro-batch has, before any of them is read.
+"""Finds out which records a micro-batch has, before any of them is read.
 
 Structured Streaming writes where a micro-batch ends into its checkpoint before it hands it over.
 Offsets between two ends that no event has (markers of Kafka's transactions) count as well.

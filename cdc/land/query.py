@@ -1,4 +1,4 @@
-"""The landing query: appends every change event once, unchanged, to the Delta table ``log``.
+"""Runs the landing query: it appends each change event once, unchanged, to the Delta table ``log``.
 
 The query starts from the log's own position, with a new checkpoint for each run. So a checkpoint
 that was lost, restored or shared cannot make it skip or repeat an event.

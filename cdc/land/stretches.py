@@ -58,7 +58,7 @@ def _groups(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A topic's rows in some landings, whose files alone are read."""
+    """Reads a topic's rows in some landings, from the files of these landings alone."""
 
     log: DeltaTable
     topic: str

@@ -1,1 +1,1 @@
-"""Log lines, descriptions of errors, and measures of the pipeline's health."""
+"""Writes log lines, describes errors, and measures the pipeline's health."""

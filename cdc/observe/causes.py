@@ -30,7 +30,7 @@ class SlotFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """One look at every part; ``silent`` describes those that did not answer."""
+    """Holds one look at every part; ``silent`` describes those that did not answer."""
 
     silent: dict[str, str]  # by part: source, kafka, connect, registry
     slot: SlotFacts | None

@@ -12,7 +12,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """Seconds from commit to cut, over the transactions that some cut includes."""
+    """Holds the seconds from commit to cut, over the transactions that some cut includes."""
 
     transactions: int
     waiting: int  # transactions that no cut includes yet

@@ -25,7 +25,7 @@ class Hop(StrEnum):
 
 
 class Motion(StrEnum):
-    """Whether a hop does its work."""
+    """Says whether a hop does its work."""
 
     MOVES = "moves"
     BEHIND = "behind"  # works, but has not finished for longer than the limit
@@ -34,7 +34,7 @@ class Motion(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HopCounters:
-    """One look at the counters. None means unknown and counts as unchanged."""
+    """Holds one look at the counters. None means unknown and counts as unchanged."""
 
     at: float  # seconds of a monotonic clock
     sent: Hashable  # how many events Kafka has, for readers of committed records
@@ -46,7 +46,7 @@ class HopCounters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HopProgress:
-    """The last look, and when each counter last changed, in seconds of observed time."""
+    """Holds the last look, and when each counter last changed, in seconds of observed time."""
 
     last: HopCounters
     now: float = 0.0
@@ -61,7 +61,7 @@ class HopProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HopMotion:
-    """A hop's motion, and for how many seconds it has had work without a result."""
+    """Says whether a hop moves, and for how many seconds it has had work without a result."""
 
     hop: Hop
     motion: Motion

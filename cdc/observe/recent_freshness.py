@@ -15,7 +15,7 @@ WINDOW_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """Seconds from commit to cut over the last minute; NaN without a transaction in it."""
+    """Holds the seconds from commit to cut in the last minute; NaN without a transaction in it."""
 
     transactions: int
     p50: float
@@ -23,9 +23,9 @@ class Reached:
 
 
 class RecentFreshness:
-    """The transactions of the last minute's cuts, and a histogram of all; any thread may use it.
+    """Keeps the transactions of the last minute's cuts, and a histogram of all.
 
-    ``clock`` gives seconds that never go back.
+    Any thread may use it. ``clock`` gives seconds that never go back.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -1,4 +1,4 @@
-"""Times of the stages of a round, as histograms that only grow."""
+"""Keeps the times of a round's stages, as histograms that only grow."""
 
 import time
 from bisect import bisect_left
@@ -54,7 +54,7 @@ class Histogram:
 
 
 class StageTimes:
-    """The histograms of one job by stage; any thread may add to them."""
+    """Keeps the histograms of one job by stage; any thread may add to them."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -1,1 +1,1 @@
-"""What the job does on request: resnapshot, replay, purge, discard."""
+"""Runs the operations requested of the job, such as resnapshot, replay, purge and discard."""

@@ -1,1 +1,1 @@
-"""The embedded servers, and the supervisor that keeps them and the job running."""
+"""Runs the embedded servers and the job, under a supervisor that keeps them running."""

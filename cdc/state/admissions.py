@@ -1,4 +1,4 @@
-"""What operators ask of the job about late rows: a file for each admission, until it is committed.
+"""Keeps the admissions of late rows that operators ask for: a file each, until it is committed.
 
 An admission says by its cut which rows its author has seen: later ones are no part of it. So it
 does nothing more when it is done again.
@@ -19,7 +19,7 @@ _SUFFIX: Final = ".json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """Late rows of a table that are to be counted after all, and why."""
+    """Says which late rows of a table are to be counted after all, and why."""
 
     id: str  # names its file; in the order in which they were asked for
     table: str  # of the late rows
@@ -32,7 +32,7 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class Admissions:
-    """The admissions that are asked for, below one directory."""
+    """Keeps the admissions that are asked for, below one directory."""
 
     folder: Path
 

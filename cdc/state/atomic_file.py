@@ -1,4 +1,4 @@
-"""Replacing a file in one step: a reader, or a crash, sees the old content or the new one."""
+"""Replaces a file in one step: readers, even after a crash, see the old content or the new one."""
 
 import os
 from collections.abc import Iterable

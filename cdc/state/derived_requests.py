@@ -1,4 +1,4 @@
-"""What operators ask of the job about derived tables: a file for each request, while it holds."""
+"""Keeps what operators ask of the job about derived tables: a file per request, while it holds."""
 
 from dataclasses import dataclass
 from pathlib import Path

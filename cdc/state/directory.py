@@ -13,7 +13,7 @@ _PRIVATE_DIRECTORY = 0o700
 
 @dataclass(frozen=True, slots=True)
 class StateDir:
-    """The files of one installation, private to the user that runs wal2lake."""
+    """Keeps the files of one installation, private to the user that runs wal2lake."""
 
     root: Path
 
@@ -26,27 +26,27 @@ class StateDir:
 
     @property
     def run(self) -> Path:
-        """Records and locks of the running processes."""
+        """Return the directory of the records and locks of the running processes."""
         return self.root / "run"
 
     @property
     def logs(self) -> Path:
-        """Log files, one for each process."""
+        """Return the directory of the log files, one for each process."""
         return self.root / "logs"
 
     @property
     def secrets(self) -> Path:
-        """Passwords, and files that contain them."""
+        """Return the directory of passwords, and of files that contain them."""
         return self.root / "secrets"
 
     @property
     def requests(self) -> Path:
-        """Requests to the job: see cdc/state/requests.py."""
+        """Return the directory of the requests to the job: see cdc/state/requests.py."""
         return self.root / "requests"
 
     @property
     def endpoints_file(self) -> Path:
-        """Addresses of the running stack: see cdc/state/endpoints.py."""
+        """Return the file of the running stack's addresses: see cdc/state/endpoints.py."""
         return self.root / "endpoints.json"
 
     @property
@@ -56,7 +56,7 @@ class StateDir:
 
     @property
     def reserve_file(self) -> Path:
-        """Disk space reserved for the supervisor's report when the disk is full."""
+        """Return the file that reserves space for the supervisor's report when the disk is full."""
         return self.root / "reserve"
 
     @property

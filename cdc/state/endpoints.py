@@ -27,7 +27,7 @@ _REMEDIES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoints:
-    """The addresses that a client uses.
+    """Holds the addresses that a client uses.
 
     Those of the source, of Connect and of the registry may contain a password. Show them only
     through ``address`` of cdc/source/server/connection.py and ``without_login`` of

@@ -1,4 +1,4 @@
-"""Locks on files, held by one process at a time and given up with it, however it ends.
+"""Takes locks on files, held by one process at a time and given up with it, however it ends.
 
 They are locks of the kernel (``flock``); docs/decisions/0006-dependencies.md says why no library
 takes them. ``hold`` leaves the lock's file in its place, because a waiter may have it open.

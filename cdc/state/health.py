@@ -1,4 +1,4 @@
-"""The latest findings of the job's health watch, in a file that ``status`` reads."""
+"""Keeps the latest findings of the job's health watch, in a file that ``status`` reads."""
 
 import json
 import os
@@ -14,7 +14,7 @@ _FILE: Final = "health.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HopHealth:
-    """The health of one hop, and the reason if it does not move."""
+    """Gives the health of one hop, and the reason if it does not move."""
 
     hop: Hop
     motion: Motion
@@ -25,7 +25,7 @@ class HopHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """The findings of the last look; ``age_seconds`` is their age when they are read."""
+    """Holds the findings of the last look; ``age_seconds`` is their age when they are read."""
 
     pid: int
     age_seconds: float

@@ -19,7 +19,7 @@ STEP_SECONDS: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobState:
-    """The content of the state file: the job writes it, ``up`` and ``status`` read it."""
+    """Holds the content of the state file: the job writes it, ``up`` and ``status`` read it."""
 
     pid: int
     state: str  # starting, applying, reloading, stopped
@@ -48,7 +48,7 @@ def write(state_dir: Path, state: JobState) -> None:
 
 @dataclass(slots=True)
 class JobStateFile:
-    """The job's state file as the job writes it; methods may be called by any thread."""
+    """Writes the job's state file; its methods may be called by any thread."""
 
     state_dir: Path
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""The address of the job's pages for monitoring, in a file that ``status`` reads."""
+"""Keeps the address of the job's pages for monitoring, in a file that ``status`` reads."""
 
 import json
 import os

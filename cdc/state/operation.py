@@ -15,7 +15,7 @@ SHADOW: Final = "shadow"
 
 
 class OperationState(Enum):
-    """The state of an operation; the last three are final."""
+    """Names the state of an operation; the last three are final."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -35,7 +35,7 @@ _ENDS: Final = frozenset({OperationState.DONE, OperationState.FAILED, OperationS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """An operation as it was asked for: what, by whom and when."""
+    """Describes an operation as it was asked for: what, by whom and when."""
 
     id: str  # its time comes first, so that ids sort by age: 20261121T234900-3f2a
     command: str
@@ -64,7 +64,7 @@ class TableResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnouncedCommit:
-    """The result of a table, recorded before the commit that brings it into the lake.
+    """Holds the result of a table, recorded before the commit that brings it into the lake.
 
     The commit carries the number of the reading, so that a job that died in between can tell
     whether it was made.
@@ -77,7 +77,7 @@ class AnnouncedCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The progress of an operation; ``rows`` and ``chunks`` are of its current table."""
+    """Says how far an operation is; ``rows`` and ``chunks`` are of its current table."""
 
     id: str
     state: OperationState
@@ -102,19 +102,19 @@ class Progress:
 
     @property
     def seconds(self) -> float | None:
-        """Seconds from the first start to the end or the last update; None before the start."""
+        """Return the seconds from first start to end or last update; None before the start."""
         return _between(self.started_at, self.ended_at or self.updated_at)
 
     @property
     def rate(self) -> float | None:
-        """Rows per second since the phase began; None while there are no rows."""
+        """Return the rows per second since the phase began; None while there are no rows."""
         seconds = _between(self.counted_from, self.updated_at)
         rows = self.rows - self.rows_before
         return rows / seconds if seconds and rows > 0 else None
 
     @property
     def eta_seconds(self) -> float | None:
-        """Seconds until the expected rows of the table are read, at the current rate, or None."""
+        """Return the seconds until the table's expected rows are read at this rate, or None."""
         if self.rows_expected is None or self.rate is None or self.state.ended:
             return None
         return max(0, self.rows_expected - self.rows) / self.rate

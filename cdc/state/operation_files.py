@@ -1,4 +1,4 @@
-"""The files in ``<state_dir>/operations`` by which operations are requested and followed.
+"""Keeps the files in ``<state_dir>/operations`` by which operations are requested and followed.
 
 The command that asks writes ``<id>.operation.json``, a command that pauses or cancels writes
 ``<id>.wish.json``, and the job writes ``<id>.progress.json``. The job keeps the ending in

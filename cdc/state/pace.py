@@ -1,4 +1,4 @@
-"""How fast the job makes commits readable and how it applies them, in a file for ``status``."""
+"""Tells ``status``, in a file, how fast the job makes commits readable and how it applies them."""
 
 import json
 import math
@@ -20,7 +20,7 @@ DRIVER: Final = "driver"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """What a job said last; ``p50`` and ``p99`` are seconds, None without a transaction."""
+    """Holds what a job said last; ``p50`` and ``p99`` are seconds, None without a transaction."""
 
     pid: int
     age_seconds: float

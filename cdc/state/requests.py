@@ -1,4 +1,4 @@
-"""Requests to the job: files that ask it to end a cut at a given LSN.
+"""Keeps the requests to the job: files that ask it to end a cut at a given LSN.
 
 A reader writes ``<state_dir>/requests/<id>.json`` and removes it afterwards. While an unexpired
 request has no bound, the job publishes no cut. Once it has a bound, the job ends its cut at the

@@ -56,7 +56,7 @@ def _from_old_row(changes: DataFrame, target: DataFrame, schema: TableSchema) ->
 
 
 def _of_old_keys(changes: DataFrame, halves: DataFrame, schema: TableSchema) -> DataFrame:
-    """Only events of the deleted keys: there may be many other events, with wide rows."""
+    """Return only events of the deleted keys: there may be many other events, with wide rows."""
     gone = halves.select(F.col(_GONE).alias(OFFSET))
     keys = changes.select(OFFSET, *map(spark_name, schema.key)).join(gone, OFFSET)
     same = " AND ".join(f"change.{spark_name(k)} = gone.{spark_name(k)}" for k in schema.key)

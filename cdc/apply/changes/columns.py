@@ -1,4 +1,4 @@
-"""SQL text for a table's columns over all writer schemas of a batch, and for refusal reasons.
+"""Writes SQL for a table's columns over all writer schemas of a batch, and for refusal reasons.
 
 Pure; ``decode`` uses the texts. They refer to these columns of its frame: ``_op``, ``_moved``,
 ``_no_row``, ``_problem``, ``value_schema_id``, ``key_schema_id``, and one struct per writer schema
@@ -25,13 +25,13 @@ class Writer:
 
     @property
     def is_mine(self) -> str:
-        """SQL condition: the message was written with this schema."""
+        """Return the SQL condition that the message was written with this schema."""
         return f"value_schema_id = {self.schema_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnPlan:
-    """SQL texts for one column of the table; a condition is None if it is never true."""
+    """Holds the SQL texts for one column of the table; a condition is None if it is never true."""
 
     name: str
     type: str
@@ -43,7 +43,7 @@ class ColumnPlan:
 
     @property
     def loss(self) -> str:
-        """The reason why an event is refused that has no exact value here."""
+        """Return the reason for refusing an event whose value has no exact form in this column."""
         return loss(self.name, self.type, self.limit)
 
 

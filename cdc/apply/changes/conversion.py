@@ -29,7 +29,7 @@ def no_form(_value: Any) -> None:  # noqa: ANN401 - any value
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """SQL text of one value, and its Python; a fallible one is null without an exact form."""
+    """Holds one value's SQL text, and its Python; a fallible one is null without an exact form."""
 
     sql: str
     spark: str  # type of ``sql``
@@ -39,7 +39,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """One type's conversion: ``sql`` makes the text over a field, ``of`` converts one value."""
+    """Converts one type: ``sql`` makes the text over a field, ``of`` converts one value."""
 
     sql: Callable[[str], str]
     of: Of

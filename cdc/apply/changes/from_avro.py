@@ -27,7 +27,7 @@ _LIMITS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """One column: SQL texts, and their Python; a condition is None if it is never true.
+    """Holds one column's SQL texts, and their Python; a condition is None if it is never true.
 
     ``limit`` describes the values that the lake's type cannot represent. In Python ``of`` converts
     a value that is not None, to None where it failed; ``forms`` are the values that only mark it

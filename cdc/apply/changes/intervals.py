@@ -1,6 +1,6 @@
-"""Postgres's own text of an interval, from the connector's ``P1Y2M3DT4H5M6.789S``.
+"""Makes Postgres's own text of an interval from the connector's ``P1Y2M3DT4H5M6.789S``.
 
-A Spark text, and its Python beside it.
+The conversion is a Spark text with its Python beside it.
 """
 
 import re

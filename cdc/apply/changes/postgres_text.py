@@ -1,4 +1,4 @@
-"""Numbers and bits as Postgres itself writes them, from the connector's forms of them.
+"""Writes numbers and bits as Postgres itself does, from the connector's forms of them.
 
 Each conversion is a Spark text with its Python beside it.
 """

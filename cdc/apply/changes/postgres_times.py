@@ -132,7 +132,7 @@ MILLI_TIME_OF_DAY: Final = Conversion(
 
 
 def _trimmed(fraction: str) -> str:
-    """The fraction without trailing zeros; empty if it is zero."""
+    """Return SQL text that removes the fraction's trailing zeros; zero becomes the empty text."""
     return f"regexp_replace({fraction}, '[.]?0*$', '')"
 
 

@@ -31,7 +31,7 @@ def maybe_unchanged(schema: TableSchema) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """SQL condition that a field holds the placeholder, and the values that it is true of."""
+    """Holds the SQL condition for a field with the placeholder, and the values it is true of."""
 
     sql: str
     forms: tuple[Any, ...]

@@ -17,7 +17,7 @@ _SIDES: Final = ("_cdc_made", "_cdc_held")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likeness:
-    """How many rows have to be added, changed and swept to turn ``held`` into ``made``."""
+    """Counts the rows to add, change and sweep to turn ``held`` into ``made``."""
 
     rows: int  # number of rows in ``made``
     added: int

@@ -42,7 +42,7 @@ def log_events(rows: pa.Table) -> list[LogEvent]:
 
 
 def _moved(headers: pa.ChunkedArray) -> Collection[int]:
-    """The places of events with the header of the second half of a changed key."""
+    """Return the places of events that have the header of the second half of a changed key."""
     lists = headers.combine_chunks()
     flat = pc.list_flatten(lists)
     if not len(flat):

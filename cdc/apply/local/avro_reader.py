@@ -26,7 +26,7 @@ _LONG_BYTES: Final = 10
 
 
 class NotAvroError(Exception):
-    """Raised for bytes that are no value of their schema."""
+    """Says that bytes are no value of their schema."""
 
 
 def reader(schema_json: str, errors: Errors) -> Read:

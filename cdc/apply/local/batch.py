@@ -52,7 +52,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalBatch:
-    """A table before the commit; ``lake`` looks its rows up."""
+    """Works out what one commit writes to a table; ``lake`` looks up its rows before the commit."""
 
     schema: TableSchema
     position: Position

@@ -14,7 +14,7 @@ FULL: Final = frozenset({"c", "r", "d"})
 
 
 class LogEvent(NamedTuple):
-    """One row of the log that is not a tombstone."""
+    """Holds one row of the log that is not a tombstone."""
 
     offset: int
     value: bytes
@@ -26,7 +26,7 @@ class LogEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One typed change of one table, or the reason why it is refused.
+    """Describes one typed change of one table, or says why it is refused.
 
     ``values`` are those of the row before of a delete (only the key, except in MULTISET mode), and
     of the row after of other events; None where they could not be read. ``keep`` has the numbers

@@ -54,7 +54,7 @@ def _halves(changes: Sequence[Change]) -> list[tuple[Change, Change | None]]:
 def _before(
     changes: Sequence[Change], gone: Mapping[int, Key], marked: Sequence[int]
 ) -> dict[int, Seen]:
-    """What the batch had of each deleted key directly before its delete, by the delete's offset."""
+    """Return what the batch had of each key just before its delete, by the offset of the delete."""
     seen = {key: Seen() for key in gone.values()}
     before = {}
     for change in changes:

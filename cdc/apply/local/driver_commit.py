@@ -65,7 +65,7 @@ class DriverBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """What a batch has become: the table's version and position, and why events were refused."""
+    """Says what a batch became: the table's version and position, and why events were refused."""
 
     version: int
     position: Position

@@ -10,7 +10,7 @@ from cdc.apply.local.change import FULL, Change
 
 @dataclass(frozen=True, slots=True)
 class Net:
-    """The net change in copies of one row, and the offset of its last event."""
+    """Holds the net change in copies of one row, and the offset of its last event."""
 
     values: Sequence[Any]
     copies: int
@@ -19,7 +19,7 @@ class Net:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyRow:
-    """One copy of a row to add or delete; with a ``reason``, more are deleted than exist."""
+    """Holds one copy of a row to add or delete; with a ``reason``, more are deleted than exist."""
 
     values: Sequence[Any]
     offset: int

@@ -6,7 +6,7 @@ from cdc.tables import TableMode
 
 
 class NotLocalError(Exception):
-    """Raised, before anything is written, for a batch that only Spark can apply; says why."""
+    """Says why only Spark can apply a batch; raised before anything is written."""
 
 
 def why_not_local(schema: TableSchema) -> str | None:

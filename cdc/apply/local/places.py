@@ -54,7 +54,7 @@ class RowPlaces:
 
 
 class VersionPlaces:
-    """Where the rows of one version of a table are.
+    """Tells where the rows of one version of a table are.
 
     Every method raises IndexRefusedError if a place cannot be told for certain.
     """
@@ -87,7 +87,7 @@ class VersionPlaces:
 
     @cached_property
     def _live(self) -> list[places.LiveFile]:
-        """The files, with the numbers of their deleted rows; indexes of other files go."""
+        """Return the files with the numbers of their deleted rows; drop indexes of other files."""
         files = [live_file(f, self._deleted(f)) for f in self._table.files.values()]
         self._index.keep_only(live.file for live in files)
         return files

@@ -40,7 +40,7 @@ def overview(changes: Sequence[Change]) -> Overview:
 
 @dataclass(slots=True)
 class Seen:
-    """The latest values that the batch has of one key, up to some event.
+    """Holds the latest values that the batch has of one key, up to some event.
 
     ``known`` is value and offset where each column was last sent; ``full`` and ``refused`` are the
     offsets of the last full row and of the last refused event, -1 if there was none.

@@ -21,7 +21,7 @@ _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How one column of the table is read from a field of the row."""
+    """Says how to read one column of the table from a field of the row."""
 
     number: int
     field: str

@@ -1,1 +1,1 @@
-"""Rounds: find the next cut, bring every table there, publish it."""
+"""Runs rounds: finds the next cut, brings every table there, publishes it."""

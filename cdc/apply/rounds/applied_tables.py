@@ -19,7 +19,7 @@ logger = structlog.get_logger(__name__)
 
 
 class AppliedTables:
-    """The tables by topic; only rounds change them.
+    """Holds the tables by topic, and brings them to cuts; only rounds change them.
 
     Any thread may read ``by_topic`` and ``merging``; the rest is for the thread of the rounds.
     """

@@ -28,7 +28,7 @@ from cdc.state.requests import Request
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextCut:
-    """A cut, and why it is worth publishing."""
+    """Holds a cut, and says whether it is worth publishing, and why."""
 
     cut: Cut
     moves: bool  # whether it has an event that the last cut does not have

@@ -1,4 +1,4 @@
-"""The last published cut, where the next one begins."""
+"""Says where the last published cut ends, and so where the next one begins."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,10 @@ class Topics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastCut:
-    """A cut and its end in every topic; never changed, only replaced, so any thread may read it."""
+    """Holds a cut and its end in every topic.
+
+    It is never changed, only replaced, so any thread may read it.
+    """
 
     row: LedgerRow  # cut number 0 before the first
     offsets: Mapping[str, int]  # last offset inside, by topic; -1 for none

@@ -1,4 +1,4 @@
-"""Summaries of landings in memory, as ``cdc.apply.rounds.spark_summary`` makes them by Spark."""
+"""Summarizes landings in memory, as ``cdc.apply.rounds.spark_summary`` does by Spark."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A slice of the log: the events that a round looks at, and the transactions in them."""
+"""Reads a slice of the log: the events that a round looks at, and the transactions in them."""
 
 import threading
 from collections import Counter
@@ -29,7 +29,7 @@ _EVERYTHING = 2**63 - 1  # no offset is beyond it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """Events after the last cut: as many as the round takes.
+    """Holds the events after the last cut: as many as the round takes.
 
     ``read`` returns their rows; most searches for a cut end before anyone asks.
     """
@@ -49,9 +49,9 @@ class Slice:
 
 
 class SharedFrame:
-    """Rows that several threads may want: read by the first that asks, and cached until closed.
+    """Shares rows among threads: the first that asks reads them, and they are cached until closed.
 
-    For as long the lake is held, since what is not in the cache any more is read again.
+    The lake is held for that long, since what is not in the cache any more is read again.
     """
 
     def __init__(self, make: Callable[[], DataFrame], lake: str) -> None:

@@ -1,4 +1,4 @@
-"""Rounds: find the next cut in what has landed, bring every table there, publish it.
+"""Runs rounds: finds the next cut in what has landed, brings every table there, publishes it.
 
 A round that was interrupted anywhere is repeated from the same slice of the log. A table that is
 at the cut already has its position in its own commit, so the round does not touch it again.

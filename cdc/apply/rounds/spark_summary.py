@@ -1,4 +1,4 @@
-"""Summaries of landings by Spark: for what is large, or not in memory after a restart."""
+"""Summarizes landings by Spark: those that are large, or not in memory after a restart."""
 
 from collections.abc import Mapping, Sequence
 

@@ -13,7 +13,7 @@ from cdc.events.transactions import Marker
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Events of one topic that a cut treats alike; tombstones are in none."""
+    """Describes the events of one topic that a cut treats alike; tombstones are in no group."""
 
     topic: str
     txid: int | None  # None: of no transaction, or of an unknown one

@@ -1,4 +1,4 @@
-"""One table of the lake: its events up to a cut become one commit that holds the position."""
+"""Applies a table's events up to a cut, in one commit that holds the position."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ logger = structlog.get_logger(__name__)
 
 
 class AppliedTable:
-    """A table that follows its log.
+    """Makes one table of the lake follow its log.
 
     One thread at a time applies events to it: that of the rounds, or that of an operation while
     the table is frozen (cdc/apply/rounds/table_freezer.py). Any thread may read ``content``, which
@@ -69,7 +69,7 @@ class AppliedTable:
 
     @property
     def content(self) -> TableContent:
-        """Schema, structure and position of one moment."""
+        """Return the schema, structure and position of one moment."""
         return self._content
 
     @property
@@ -79,7 +79,7 @@ class AppliedTable:
 
     @property
     def structure(self) -> Structure | None:
-        """The source's structure that the columns follow; None where it is not known."""
+        """Return the source's structure that the columns follow; None where it is not known."""
         return self._content.structure
 
     @property
@@ -104,7 +104,7 @@ class AppliedTable:
 
     @property
     def reason(self) -> str:
-        """The reason why it stopped, with the remedy; empty while it follows."""
+        """Return the reason why it stopped, with the remedy; empty while it follows."""
         return self._reason
 
     @property

@@ -17,7 +17,7 @@ def evolve(_: TableId) -> SchemaPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyContext:
-    """The policies of one lake, its quarantine, and what is known of the source.
+    """Holds the policies of one lake, its quarantine, and what is known of the source.
 
     ``catalogue`` is asked where the source notes no changes of structure. No row of the first
     snapshot is of a later LSN than ``slot_lsn``, where that is known.

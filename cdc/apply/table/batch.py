@@ -37,7 +37,7 @@ from cdc.tables import TableMode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """A table before the commit; ``commit`` is called once."""
+    """Applies one batch of events to a table; ``commit`` is called once."""
 
     session: SparkSession
     path: str

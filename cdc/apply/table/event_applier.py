@@ -24,7 +24,7 @@ Steps = Generator[TableContent, None, TableContent]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """Rows of the log, and the offset in one topic up to which they are to be applied.
+    """Holds rows of the log, and the offset in one topic up to which they are to be applied.
 
     ``notes`` are the changes of the table's structure before ``upto``
     (cdc/apply/table/structure_notes.py). ``beyond``: events behind ``upto`` may have been written

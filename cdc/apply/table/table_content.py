@@ -14,7 +14,7 @@ Catalogue = Callable[[int], Structure | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableContent:
-    """Columns, the source's structure that they follow, and up to where events are applied."""
+    """Holds columns, the source's structure they follow, and up to where events are applied."""
 
     schema: TableSchema
     position: Position

@@ -43,7 +43,7 @@ def display(operation: Operation, console: Console, *, as_json: bool) -> Progres
 
 
 class Bar:
-    """A bar that is redrawn in place and disappears at the end."""
+    """Redraws a bar in place, and removes it at the end."""
 
     def __init__(self, operation: Operation, console: Console) -> None:
         self._operation = operation
@@ -67,7 +67,7 @@ class Bar:
 
 
 class _Plain:
-    """A display that has nothing to set up and nothing to clean up."""
+    """Shows progress without anything to set up or to clean up."""
 
     def __enter__(self) -> Self:
         return self
@@ -82,7 +82,7 @@ class _Plain:
 
 
 class Lines(_Plain):
-    """A display that prints a line each time the table, the phase or the state changes."""
+    """Prints a line each time the table, the phase or the state changes."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -99,7 +99,7 @@ class Lines(_Plain):
 
 
 class JsonLines(_Plain):
-    """A display that prints one JSON object per line for each change; not for the end."""
+    """Prints one JSON object per line for each change, but none for the end."""
 
     def __init__(self) -> None:
         self._last: dict[str, Any] = {}

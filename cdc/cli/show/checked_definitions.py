@@ -1,4 +1,4 @@
-"""Checked definitions of derived tables, on the terminal and for JSON."""
+"""Show checked definitions of derived tables, on the terminal or as JSON."""
 
 from dataclasses import asdict
 from typing import Any

@@ -1,4 +1,4 @@
-"""Derived tables as tables on the terminal."""
+"""Show derived tables as tables on the terminal, or as JSON."""
 
 import json
 from collections.abc import Collection

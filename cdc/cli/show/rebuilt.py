@@ -1,4 +1,4 @@
-"""``derived rebuild --into``: builds a table, and says in two lines or JSON how it compares."""
+"""``derived rebuild --into`` builds a table, and says in two lines or JSON how it compares."""
 
 import json
 from collections.abc import Mapping

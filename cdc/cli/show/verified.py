@@ -12,7 +12,7 @@ from cdc.state.pipeline import resolve
 
 
 class Engine(Enum):
-    """What calculates in this process, as ``--engine`` names it."""
+    """Says what calculates in this process, as ``--engine`` names it."""
 
     LOCAL = "local"
     SPARK = "spark"

@@ -1,1 +1,1 @@
-"""What operators ask about derived tables: are the definitions valid, and are the rows right."""
+"""Check, explain, preview, verify, rebuild and drop derived tables, and admit late rows."""

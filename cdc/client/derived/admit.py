@@ -28,7 +28,7 @@ LONGEST: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitting:
-    """What a command asks for, before it is asked."""
+    """Describes what a command would ask for, before the job is asked."""
 
     definition: Definition
     rule: LateRule
@@ -39,7 +39,7 @@ class Admitting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmittedAt:
-    """The cut from which on late rows count: that of now where all have counted before."""
+    """Names the cut from which on late rows count: the newest one if all have counted already."""
 
     cut: int
     rows: int  # places, each a key in a window

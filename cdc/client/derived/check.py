@@ -26,7 +26,7 @@ from cdc.tables import TableId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedTable:
-    """A valid definition and the columns of its result; none where the inputs are not known yet."""
+    """Holds a valid definition and its result's columns; none while the inputs are not known."""
 
     definition: Definition
     outputs: Sequence[Output]

@@ -24,7 +24,7 @@ _COMMITS: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """How a derived table is kept."""
+    """Says how a derived table is kept."""
 
     table: str
     scope: Sequence[str]  # the scope key; empty if every step calculates the whole query

@@ -20,7 +20,7 @@ _SURPLUS: Final = '"_cdc_surplus"'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likeness:
-    """How a served table differs from one that was built anew."""
+    """Says how a served table differs from one that was built anew."""
 
     missing: int = 0  # rows that were built and are not served
     extra: int = 0  # rows that are served only

@@ -33,7 +33,7 @@ class UpToLsn:
 
 @dataclass(frozen=True, slots=True)
 class UpToTime:
-    """The last cut before the first one that holds a commit made after this time."""
+    """Asks for the last cut before the first one that holds a commit made after this time."""
 
     time: datetime  # with a time zone
 

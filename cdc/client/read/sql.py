@@ -29,7 +29,7 @@ _UNSUITED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The rows of a query and the cut they were read at (None: nothing is published yet)."""
+    """Holds the rows of a query and the cut they were read at (None: nothing is published yet)."""
 
     rows: pa.Table
     cut: int | None

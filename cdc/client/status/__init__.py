@@ -1,1 +1,1 @@
-"""The pipeline's position, the health of its components, and what to do about problems."""
+"""Report the pipeline's position, its components' health, and what to do about problems."""

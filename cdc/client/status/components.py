@@ -30,7 +30,7 @@ PID_SLACK_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePart:
-    """Postgres and the pipeline's replication slot."""
+    """Describes Postgres and the pipeline's replication slot."""
 
     current_lsn: int
     slot_active: bool
@@ -49,7 +49,7 @@ class ConnectorPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPart:
-    """The job as its state file describes it, and whether its process is alive."""
+    """Describes the job as its state file does, and says whether its process is alive."""
 
     state: str  # starting, applying, stopped; unknown if it has never run here
     pid: int | None
@@ -70,7 +70,7 @@ class ServerPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpPart:
-    """``wal2lake up`` as its report describes it, and the error if it failed."""
+    """Describes ``wal2lake up`` as its report does, and gives the error if it failed."""
 
     phase: str  # starting, ready, stopping, failed; gone: its process died without reporting it
     doing: str = ""  # its last event

@@ -38,7 +38,7 @@ OPERATIONS: Final = ("inserts", "updates", "deletes", "reads", "truncates")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStatus:
-    """One table at the newest cut. A lag is None if it cannot be determined now."""
+    """Describes one table at the newest cut. A lag is None if it cannot be determined now."""
 
     table: str
     state: str
@@ -55,7 +55,7 @@ class TableStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationStatus:
-    """An operation that has not ended."""
+    """Describes an operation that has not ended."""
 
     id: str
     command: str

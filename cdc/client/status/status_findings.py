@@ -44,7 +44,7 @@ _REACH: Final = "make sure that it runs and can be reached"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusFinding:
-    """One problem and what to do about it."""
+    """Names one problem and says what to do about it."""
 
     kind: ErrorKind
     what: str  # a statement that begins in lower case

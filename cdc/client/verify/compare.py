@@ -24,7 +24,7 @@ BUCKET_BYTES: Final = 512 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyDifference:
-    """One key whose rows differ."""
+    """Names one key whose rows differ, and says how."""
 
     key: tuple[str | None, ...]
     kind: str  # missing, extra or changed, from the lake's point of view
@@ -33,7 +33,7 @@ class KeyDifference:
 
 @dataclass(slots=True, kw_only=True)
 class Comparison:
-    """The counts of rows on both sides and of their differences."""
+    """Counts the rows on both sides and their differences."""
 
     source_rows: int = 0
     lake_rows: int = 0

@@ -25,7 +25,7 @@ BUCKET_BYTES: Final = 16 << 20
 
 
 class LakeTable:
-    """A table as it is published in the ledger; it may not exist yet."""
+    """Reads a table as it is published in the ledger; it may not exist yet."""
 
     def __init__(self, entry: TableEntry | None) -> None:
         self._table = _open(entry) if entry is not None and entry.version >= 0 else None

@@ -24,7 +24,7 @@ EPOCH_DAY: Final = "date '1970-01-01'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendering:
-    """How one column becomes text."""
+    """Says how one column becomes text."""
 
     sql: str  # an expression over the column ``{c}`` in Postgres
     lake: Callable[[pa.Array], pa.Array]  # the same for an Arrow array of the lake

@@ -16,7 +16,7 @@ from cdc.tables import BEING_READ, TableMode, TableState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnNote:
-    """A column that the lake, by declaration, does not keep completely."""
+    """Names a column that the lake, by declaration, does not keep completely, and the reason."""
 
     column: str
     reason: str

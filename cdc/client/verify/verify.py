@@ -27,7 +27,7 @@ _MOMENTS: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyReport:
-    """The verdicts on all tables, at one cut unless a verdict names a later one (``again_at``)."""
+    """Gives the verdicts on all tables, at one cut unless one names a later cut (``again_at``)."""
 
     cut: int
     lsn: int  # the position at which the source was read

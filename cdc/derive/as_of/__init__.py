@@ -1,1 +1,1 @@
-"""Tables as they were at a moment: ``FOR SYSTEM_TIME AS OF`` as a join with a history."""
+"""Read tables as they were at a moment: ``FOR SYSTEM_TIME AS OF`` becomes a join with a history."""

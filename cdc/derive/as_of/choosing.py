@@ -10,7 +10,7 @@ from cdc.tables import TableId
 
 
 class UnkeptError(Exception):
-    """Raised for a table of which no history says what a query asks, with the place and remedy."""
+    """Says that no history of a table has what a query asks, with the place and remedy."""
 
     def __init__(self, place: Place, what: str, remedy: str) -> None:
         super().__init__(what)
@@ -27,7 +27,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Histories:
-    """The histories that are declared, and the other derived tables, which have none."""
+    """Finds a table's history among the declared ones; derived tables in ``others`` have none."""
 
     declared: Mapping[TableId, Declared]
     others: Collection[TableId]

@@ -16,7 +16,7 @@ FACTS: Final = "as_of"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is said of a table whose history is read, in errors: places are in the file."""
+    """Keeps the places in the file of a table whose history is read, and of columns, for errors."""
 
     place: Place
     columns: Mapping[str, Place] = field(default_factory=dict)  # that the query takes of it

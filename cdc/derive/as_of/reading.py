@@ -117,7 +117,10 @@ def _constant(moment: exp.Expr) -> datetime | None:
 
 
 def _wrong_join(select: exp.Select, source: exp.Expr) -> Complaint | None:
-    """A condition on the rows of a table has its place where no other join adds rows without."""
+    """Return what is wrong with the joins of a table that is read as it was, if anything is.
+
+    A condition on the rows of a table has a place only where no other join adds rows without them.
+    """
     joins = select.args.get("joins") or []
     if any(one.side in {"RIGHT", "FULL"} for one in joins):
         what = "FOR SYSTEM_TIME beside a RIGHT or FULL join is refused"
@@ -128,7 +131,10 @@ def _wrong_join(select: exp.Select, source: exp.Expr) -> Complaint | None:
 
 
 def _wrong_row(before: Sequence[exp.Expr], moment: exp.Column) -> Complaint | None:
-    """The row whose moment it is comes from a table before."""
+    """Return what is wrong with the row that a moment is of, if anything is.
+
+    It has to be a row of a table that stands earlier in the same FROM.
+    """
     found = [one for one in before if one.this.alias_or_name.lower() == moment.table.lower()]
     if len(found) != 1:
         what = f"{moment.table} is no table before it in the same FROM"

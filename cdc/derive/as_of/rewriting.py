@@ -58,7 +58,7 @@ class Rewriting:
 
     @property
     def tables(self) -> set[TableId]:
-        """The tables that the query reads."""
+        """Return the tables that the query reads."""
         return {_id(table) for table in self.tree.find_all(exp.Table) if table.db}
 
     def _read_past(self, select: exp.Select, source: exp.Expr) -> None:

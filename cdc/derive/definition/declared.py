@@ -16,7 +16,7 @@ from cdc.tables import TableId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """The definitions that can be kept, each after its inputs, and what is wrong with others."""
+    """Holds the definitions that can be kept, each after its inputs, and problems of the others."""
 
     definitions: Sequence[Definition]
     problems: Sequence[tuple[TableId | None, Problem]]

@@ -17,7 +17,7 @@ Refresh = Literal["incremental", "auto", "full"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A derived table: its name, its query and how it is kept."""
+    """Describes a derived table: its name, its query and how it is kept."""
 
     table: TableId
     file: str  # as it was given, for messages

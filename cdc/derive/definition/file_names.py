@@ -1,4 +1,4 @@
-"""The names of the files that define derived tables."""
+"""Relates derived tables to the names of the files that define them."""
 
 from typing import Final
 

@@ -39,7 +39,10 @@ class LateMatter(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class LateQuery:
-    """What a definition says of lateness; the query is normalized, ``rows`` has its late rows."""
+    """Makes a definition's rule of lateness from what its keys say and from its query.
+
+    The query is normalized; ``rows`` is the table of its late rows.
+    """
 
     late: LateMatter
     emit: Emit

@@ -1,1 +1,1 @@
-"""DuckDB, which calculates the queries: its settings, its types and what it reads."""
+"""Calculates the queries with DuckDB: sets it up, defines its types and loads what it reads."""

@@ -1,4 +1,4 @@
-"""A DuckDB database in memory that calculates one query over tables of one moment.
+"""Calculates queries over tables of one moment, in a DuckDB database in memory.
 
 Its settings are part of the meaning of a definition: times are in UTC, NULLs are ordered as in
 Postgres, and text is compared byte by byte.
@@ -42,7 +42,7 @@ FAILED: Final[tuple[tuple[type[duckdb.Error], str], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Calculator:
-    """A database for one query; a text that it is given comes from a checked definition."""
+    """Runs statements in a database; a text that it is given comes from a checked definition."""
 
     connection: duckdb.DuckDBPyConnection
 

@@ -1,4 +1,4 @@
-"""What is calculated as a whole over many rows, and elsewhere than in this process.
+"""Defines how queries over many rows are calculated as a whole outside this process.
 
 Another engine calculates, and the committer of derived tables commits what it gives, as it commits
 what is calculated here: the meaning, the digests of rows and the commits are the same.
@@ -20,12 +20,12 @@ from cdc.tables import TableId
 
 
 class NotBySparkError(Exception):
-    """Raised where Spark cannot calculate a query, or not with its meaning; says why."""
+    """Says why Spark cannot calculate a query, or not with its meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The rows of a query at ``path``, and the types that they have in the lake."""
+    """Gives the rows of a query, at ``path``, and the types that they have in the lake."""
 
     path: str
     outputs: Sequence[Output]

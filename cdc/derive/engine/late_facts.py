@@ -1,4 +1,4 @@
-"""The columns that a table of late rows has beside those of the input."""
+"""Defines the columns that a table of late rows has beside those of the input."""
 
 from typing import Final
 

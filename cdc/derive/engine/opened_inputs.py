@@ -12,7 +12,7 @@ from cdc.lake.files.unreachable import refuse_silence
 
 @dataclass(slots=True)
 class OpenedInputs:
-    """The inputs as they were opened last; any thread may ask.
+    """Keeps the inputs as they were opened last; any thread may ask.
 
     One that was open at the cut before is brought on by the commits since: to open it anew costs
     three times as much. So what was given at a cut is not to be used after the next has begun.

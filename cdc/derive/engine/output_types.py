@@ -1,4 +1,4 @@
-"""The types that the results of queries have in the lake."""
+"""Defines the types that the results of queries have in the lake."""
 
 import re
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""Folds: a file in Python, what it may use, and the state that its events give."""
+"""Checks the Python files of folds, and finds the state that the events of each stream give."""

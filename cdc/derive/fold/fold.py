@@ -16,7 +16,7 @@ FAULTS = "_cdc_faults"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
-    """A fold over the events of one table; its definition says which."""
+    """Describes a fold over the events of one table; its definition says which table."""
 
     stream: tuple[str, ...]  # the columns that tell the streams apart
     version: str  # the column that puts the events of a stream in order

@@ -14,7 +14,7 @@ _SIMPLIFY: Final = "split it into functions"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
-    """The syntax tree of a file, and its code, which is compiled but has not run."""
+    """Holds the syntax tree of a file, and its code, which is compiled but has not run."""
 
     file: str
     text: str

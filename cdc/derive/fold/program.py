@@ -16,7 +16,7 @@ of the lake's numbers are exact."""
 
 
 class RefusedEventError(Exception):
-    """What a fold raises, as ``Refused(reason)``, for an event that cannot be."""
+    """Says why an event cannot be; a fold raises it as ``Refused(reason)``."""
 
     reason = ""
 

@@ -1,4 +1,4 @@
-"""The fold itself: what state the events of a stream give, and what is wrong with them. Pure.
+"""Finds the state that the events of each stream give, and what is wrong with them. Pure.
 
 An event that is missing, doubled or refused ends the fold of its stream: the state stays as it was
 before, because whatever followed was decided on another. Versions are looked at to the end.
@@ -24,7 +24,7 @@ _Written = dict[str, object]
 
 
 class Kind(StrEnum):
-    """What is wrong with an event, or with its number."""
+    """Says what is wrong with an event, or with its number."""
 
     GAP = "gap"
     DOUBLE = "double"
@@ -37,7 +37,10 @@ class Kind(StrEnum):
 
 
 class Event(NamedTuple):
-    """An event; the streams have numbers, and NULL in the names of one is a stream of its own."""
+    """Describes an event and the stream that it is of, by number and by names.
+
+    A NULL among the names counts like a value: it makes a stream of its own.
+    """
 
     stream: int
     names: tuple[object, ...]  # of the stream
@@ -46,7 +49,7 @@ class Event(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A fault of a stream at a version, the first one that is missing for a gap."""
+    """Says what is wrong with a stream at a version: for a gap, the first one that is missing."""
 
     version: int | None
     kind: Kind
@@ -55,7 +58,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How the streams of a table are folded."""
+    """Says how the streams of a table are folded."""
 
     apply: Apply
     columns: Sequence[Column]

@@ -18,12 +18,12 @@ TYPES: Final = (
 
 
 class UnfitError(Exception):
-    """A value that a column cannot hold exactly; the text says why, without the value."""
+    """Says why a column cannot hold a value exactly; the text does not contain the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type of Postgres, with the digits that a numeric may have, and behind the point."""
+    """Names a type of Postgres; of a numeric also how many digits it has, and behind the point."""
 
     name: str  # without digits
     precision: int = 0

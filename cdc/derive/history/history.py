@@ -38,7 +38,7 @@ which times, a version is taken; and which transaction inserted its row.
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Which columns of its only input make a new version when they change."""
+    """Says which columns of its only input make a new version when they change."""
 
     track: tuple[str, ...]  # empty: all
 

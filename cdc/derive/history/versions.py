@@ -16,7 +16,7 @@ from cdc.derive.log.event import Row, RowEvent
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A commit of the source, or a reading, whose time is not known.
+    """Describes a commit of the source, or a reading, whose time is not known.
 
     ``clock`` is the latest time of a commit so far, which a clock that is set back does not change.
     """
@@ -28,7 +28,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """One version of a row; it is the row of now while ``end`` is None."""
+    """Holds one version of a row; it is the row of now while ``end`` is None."""
 
     values: Row
     begin: Moment
@@ -43,7 +43,7 @@ class Version:
 
 @dataclass(slots=True)
 class Versions:
-    """The versions of some keys: those of now, and what the last transaction has ended.
+    """Keeps the versions of some keys: those of now, and those that the last transaction has ended.
 
     ``tracked`` are the numbers of the columns that make a version.
     """

@@ -1,1 +1,1 @@
-"""One step of a history: the events and readings that it takes, in one commit."""
+"""Brings a history one step on: takes events and readings into it, in one commit."""

@@ -32,7 +32,7 @@ from cdc.tables import TableMode
 
 @dataclass(kw_only=True)
 class HistoryStep:
-    """One step of a history; ``schema`` is its table's at the cut, ``writer`` its own.
+    """Brings a history to a cut; ``schema`` is its table's there, ``writer`` is the history's own.
 
     ``upto`` is how far the table has the log at the cut of ``mark``; ``now`` returns the table
     there, as if it were read. ``numbers`` are those of the table's columns in the source, as far as

@@ -25,7 +25,7 @@ _WIDER: Final = frozenset(combinations(("SMALLINT", "INTEGER", "BIGINT"), 2))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnColumns:
-    """The columns that a history has of its table, in order, and the key that it goes by."""
+    """Names the columns that a history has of its table, in order, and the key that it goes by."""
 
     names: Sequence[str]
     key: Sequence[str]

@@ -17,7 +17,7 @@ NOT_KEPT: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """What a history has: the events between two places, of the table at LSN ``lsn``.
+    """Says what a history has: the events between two places, of the table at LSN ``lsn``.
 
     ``since_lsn`` is the first LSN at which it equals its table; None while it has nothing.
     """
@@ -48,7 +48,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What the lake has of a table's past: up to which offsets its log has expired."""
+    """Says what the lake has of a table's past: its readings, and up to where its log expired."""
 
     offset: int  # of the table's topic; -1 for none
     marker_offset: int

@@ -57,7 +57,7 @@ _TYPES: Final = {
 
 @dataclass(kw_only=True)
 class VersionStore:
-    """The versions of a history; ``stored`` is its table, None if there is none yet.
+    """Keeps the versions of a history; ``stored`` is its table, None if there is none yet.
 
     What is asked for is read from there at the first use: the rows of some keys, and then of all.
     """

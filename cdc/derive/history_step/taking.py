@@ -14,7 +14,7 @@ from cdc.lake.records.readings import Reading
 
 
 class Taking:
-    """One step's taking; afterwards the store has the versions."""
+    """Takes events and readings in one step; afterwards the store has the versions."""
 
     def __init__(self, store: VersionStore, track: tuple[str, ...], reach: Reach) -> None:
         """Begin behind ``reach``, which ``store`` is at."""

@@ -10,7 +10,7 @@ from cdc.tables import TableId
 
 @dataclass(frozen=True, slots=True)
 class _Committing:
-    """A table that is calculated, and whose commit has begun."""
+    """Holds the steps of a table that is calculated, and whose commit has begun."""
 
     table: TableId
     steps: Steps[None]

@@ -24,7 +24,7 @@ from cdc.tables import TableId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedTables:
-    """What is known of the log of captured tables.
+    """Makes the readers of the captured tables' log, and says what was deleted from it.
 
     ``prefix`` is that of the topics' names; ``placeholder`` is what the connector sends for a large
     value that did not change; ``readings_of`` returns those of a table, oldest first.

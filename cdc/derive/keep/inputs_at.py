@@ -33,7 +33,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """The last inputs from which a table was calculated, and why that failed; empty if not."""
+    """Holds the inputs that a table was last calculated from, and why that failed; empty if not."""
 
     inputs: Inputs
     failure: str = ""

@@ -35,7 +35,7 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LateTables:
-    """The tables of late rows of a job; only the thread that derives calls it.
+    """Brings the tables of late rows of a job to each cut; only the thread that derives calls it.
 
     Without a ``log`` they stop. ``admits`` has what operators ask of them.
     """

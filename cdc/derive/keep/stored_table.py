@@ -20,7 +20,7 @@ class StoredTable:
 
     @property
     def newest(self) -> int | None:
-        """The newest version at the last look; None if there was none."""
+        """Return the newest version at the last look; None if there was none."""
         return self._check.seen
 
     def damage(self, before: DerivedEntry) -> CdcError | None:

@@ -1,1 +1,1 @@
-"""Which rows are late, and which windows are final: functions of the log, and of nothing else."""
+"""Tells which rows are late, and which windows are final, from the log and from nothing else."""

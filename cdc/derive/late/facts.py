@@ -10,7 +10,7 @@ from cdc.derive.late.watermark import Watermark
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateState:
-    """A watermark, and the place in the log up to which it has seen everything.
+    """Holds a watermark, and the place in the log up to which it has seen everything.
 
     ``begun`` is the place behind which the first event is that it has seen.
     """

@@ -28,7 +28,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateRow:
-    """A row for which a window was over; times are in microseconds since 1970."""
+    """Describes a row for which a window was over; times are in microseconds since 1970."""
 
     row: Row
     op: str  # the connector's letter of its event
@@ -42,7 +42,7 @@ class LateRow:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Places where late rows count after all: those of events up to an offset."""
+    """Names the places where late rows count after all: those of events up to an offset."""
 
     upto: int
     places: frozenset[Place]

@@ -19,7 +19,7 @@ FUTURE: Final = 300_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """What a LEFT JOIN says of time: a row belongs to another up to ``length`` after its time."""
+    """Bounds a LEFT JOIN in time: a row belongs to another up to ``length`` after that one."""
 
     time: str  # the column of the table whose rows may be late
     length: int
@@ -27,7 +27,10 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateRule:
-    """The rule of one derived table; times and durations are in microseconds, since 1970 in UTC."""
+    """Says which rows are late for one derived table, and which of its rows are final.
+
+    Times and durations are in microseconds; times are since 1970 in UTC.
+    """
 
     table: TableId  # the captured table whose rows may be late
     window: EventWindow | Bound  # that its rows are in; ``time`` is the column that decides
@@ -42,7 +45,7 @@ class LateRule:
 
     @property
     def judged_by(self) -> Mapping[str, Any]:
-        """What decides which rows are late, beside the watermark: of a bound not its length."""
+        """Return what besides the watermark makes rows late; of a bound, all but its length."""
         return {"time": self.window.time} if isinstance(self.window, Bound) else asdict(self.window)
 
     def place(self, key: Sequence[str]) -> tuple[str, ...]:
@@ -75,12 +78,12 @@ class LateRule:
 
     @property
     def is_of_sessions(self) -> bool:
-        """Whether the windows are sessions, which have a start once their rows are known."""
+        """Return whether the windows are sessions, which have a start once their rows are known."""
         return isinstance(self.window, EventWindow) and self.window.form == "sessions"
 
     @property
     def puts_hops_aside(self) -> bool:
-        """Whether a row can be late for some of its windows, and in time for others."""
+        """Return whether a row can be late for some of its windows, and in time for others."""
         is_hop = isinstance(self.window, EventWindow) and self.window.form == "hop"
         return is_hop and self.policy == "aside"
 
@@ -106,7 +109,7 @@ class LateRule:
 
     @property
     def rest(self) -> int:
-        """How long after the value of ``shown`` the watermark makes a row of the result final.
+        """Return how long after the time in ``shown`` the watermark makes the result's row final.
 
         A session can grow by a row that is not late as long as its gap lies behind the watermark.
         """

@@ -14,7 +14,7 @@ from cdc.errors import CdcError, ErrorKind
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the input before or after an event; its time is None if it has none."""
+    """Holds a row of the input before or after an event; its time is None if it has none."""
 
     time: int | None
     values: Sequence[Any] = ()  # of all columns, in the table's order
@@ -33,9 +33,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A transaction of the source, of whatever tables; ``events`` are those of the input, in order.
+    """Describes a transaction of the source; ``events`` are those of the input, in order.
 
-    A heartbeat is one without events.
+    It may be of any tables. A heartbeat is one without events.
     """
 
     committed: int  # microseconds since 1970
@@ -45,7 +45,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watermark:
-    """What a prefix of the log says about lateness."""
+    """Sums up what a prefix of the log says about lateness."""
 
     newest: int | None = None  # time of an inserted row that is not from the future
     committed: int | None = None  # the latest commit

@@ -28,7 +28,7 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """What an admission is about."""
+    """Holds the late rows that an admission is about, and counts those that meet its condition."""
 
     rows: pa.Table  # of each place that is not admitted yet its newest late row
     matching: int  # late rows that meet the condition, also those that are admitted already
@@ -36,7 +36,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class LateTable:
-    """A table of late rows at one version; ``key`` is that of the captured table."""
+    """Reads a table of late rows at one version; ``key`` is that of the captured table."""
 
     table: DeltaTable
     rule: LateRule
@@ -128,7 +128,7 @@ def _refuse_unfit(database: Calculator, text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What is admitted in a step: rows that say so, their places, and why, for the mark."""
+    """Says what is admitted in a step: rows that say so, their places, and why, for the mark."""
 
     rows: Sequence[pa.Table] = ()
     places: frozenset[Place] = frozenset()

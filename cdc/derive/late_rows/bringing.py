@@ -43,7 +43,10 @@ Read = Callable[[LogPlace], LogSlice]
 
 @dataclass(kw_only=True)
 class LateBringing:
-    """What a step is made of; ``read`` gives the log beyond a place, up to the cut of the mark."""
+    """Brings a table of late rows to the cut of the mark.
+
+    ``read`` gives the log beyond a place, up to that cut.
+    """
 
     rule: LateRule
     key: Sequence[str]  # of the input; empty if it has none

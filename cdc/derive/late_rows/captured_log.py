@@ -28,7 +28,7 @@ _TABLE: Final = frozenset({"version", "delta_id"})
 
 @dataclass(frozen=True, slots=True)
 class CapturedLog:
-    """The log as a reader of it gives it; an ``InputLog``."""
+    """Reads the log through a ``LogReader``; it is an ``InputLog``."""
 
     reader_of: Callable[[Recent | None], LogReader]
     given_up: Callable[[str], int]

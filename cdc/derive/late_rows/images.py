@@ -22,7 +22,7 @@ _PLAIN: Final = frozenset({"smallint", "int", "bigint", "string"})
 
 @dataclass(slots=True)
 class Images:
-    """The table at one version, and over it the rows that events have changed since.
+    """Holds the table at one version, and over it the rows that events have changed since.
 
     ``at`` is None while the table has no rows beside those. It is a ``RowsBefore``.
     """

@@ -17,7 +17,7 @@ Place = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSlice:
-    """The transactions between two places; they can be read once."""
+    """Holds the transactions between two places; they can be read once."""
 
     begun: Place  # behind which it begins: later than asked where older events are given up
     place: Place  # up to which it reaches

@@ -18,7 +18,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lateness:
-    """The lateness of a derived table's rows at a cut."""
+    """Sums up the lateness of a derived table's rows at a cut."""
 
     watermark: str | None  # ISO, UTC: up to where windows are final; None before a row says so
     late: int  # events of rows whose windows were over

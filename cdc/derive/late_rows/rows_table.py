@@ -1,4 +1,4 @@
-"""The rows of a table of late rows: those of the input, and what became of them."""
+"""Makes the rows of a table of late rows: those of the input, and what became of them."""
 
 from collections.abc import Sequence
 

@@ -1,1 +1,1 @@
-"""A captured table's events between two cuts, in order, as a derived table reads them."""
+"""Reads a captured table's events between two cuts, in order, as a derived table needs them."""

@@ -13,7 +13,7 @@ Row = Sequence[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """How far somebody has read a table's events: everything up to here."""
+    """Says how far somebody has read a table's events: everything up to here."""
 
     epoch: int
     offset: int  # of the table's topic; -1 for none
@@ -59,7 +59,7 @@ class RowEvent:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """One change with what its record says of its transaction; its row may still lack values."""
+    """Holds a change and what its record says of its transaction; its row may still lack values."""
 
     change: Change
     transaction: Transaction | None

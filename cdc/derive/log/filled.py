@@ -20,7 +20,7 @@ class RowsBefore(Protocol):
 
 @dataclass(slots=True)
 class _State:
-    """The rows of the keys of some events, as of the next one; None for a deleted one."""
+    """Holds the rows of the keys of some events, as of the next one; None for a deleted one."""
 
     rows: dict[Key, Row | None]
     unsure: set[Key]  # an event of theirs was refused, so older values may be outdated

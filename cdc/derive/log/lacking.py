@@ -8,7 +8,7 @@ from cdc.tables import TableId
 
 
 class LackingColumnsError(CdcError):
-    """Raised for events that do not say what was in a column: only the table has that, for now."""
+    """Says that events do not tell what was in a column: only the table has that, for now."""
 
 
 def refuse_lacking(table: TableId, wanted: Collection[str], schemas: Mapping[int, str]) -> None:

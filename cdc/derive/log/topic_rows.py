@@ -11,7 +11,7 @@ from cdc.land.stretches import MOST, stretches
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recent:
-    """Rows of the log that are in memory: of each topic in ``after``, all beyond that offset.
+    """Holds rows of the log in memory: of each topic in ``after``, all beyond that offset.
 
     They reach at least to the cut that a round publishes.
     """

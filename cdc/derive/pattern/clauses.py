@@ -36,7 +36,7 @@ _COLUMN: Final = "name a column of the table"
 
 
 class RefusedError(Exception):
-    """A definition that is refused, with the problem."""
+    """Reports that a definition is refused, with the problem."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
@@ -45,7 +45,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An expression with the name that it has or defines."""
+    """Holds an expression with the name that it has or defines."""
 
     name: str
     at: int  # offset of the name
@@ -54,7 +54,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clauses:
-    """What is written in each clause; offsets are those of the file's text."""
+    """Holds what is written in each clause; offsets are those of the file's text."""
 
     table: TableId
     place: Place  # of the table's name

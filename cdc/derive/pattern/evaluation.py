@@ -15,7 +15,7 @@ from cdc.errors import CdcError, ErrorKind
 
 
 class Kind(StrEnum):
-    """What a value is. A time and an interval are whole numbers, of microseconds."""
+    """Says what a value is. A time and an interval are whole numbers, of microseconds."""
 
     BOOLEAN = "a boolean"
     NUMBER = "a number"
@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
 
 class _UnfitError(Exception):
-    """What does not fit what."""
+    """Says what does not fit what."""
 
 
 _CAST: Final = "cast one side; write a time as TIMESTAMP '2024-01-31 10:00'"

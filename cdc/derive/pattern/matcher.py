@@ -26,7 +26,7 @@ STEPS_PER_ROW: Final = 1_000
 
 
 class Skip(StrEnum):
-    """Where to look for the next match after one is found."""
+    """Says where to look for the next match after one is found."""
 
     PAST_LAST_ROW = "past last row"
     TO_NEXT_ROW = "to next row"
@@ -36,14 +36,14 @@ class Skip(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The position of the first row, and the variable of it and of each row that follows."""
+    """Holds the position of a match's first row, and the variable of each of its rows, in order."""
 
     first: int
     variables: tuple[str, ...]
 
 
 class Budget:
-    """The steps that one table may still take: STEPS, and STEPS_PER_ROW of its rows so far."""
+    """Counts the steps that a table may still take: STEPS, and STEPS_PER_ROW of its rows so far."""
 
     def __init__(self) -> None:
         self.left = STEPS
@@ -65,7 +65,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matcher:
-    """A compiled pattern; it has no state between partitions."""
+    """Finds the matches of a compiled pattern; it has no state between partitions."""
 
     program: Program
     conditions: Mapping[str, Condition]  # a variable without one takes every row

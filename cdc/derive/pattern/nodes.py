@@ -20,14 +20,17 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of the options; an earlier one is preferred."""
+    """Takes one of the options; an earlier one is preferred."""
 
     options: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A part, ``least`` to ``most`` times; None is any number. Greedy prefers more, else fewer."""
+    """Takes a part ``least`` to ``most`` times; None is any number.
+
+    A greedy one prefers more, any other fewer.
+    """
 
     part: "Node"
     least: int

@@ -27,7 +27,7 @@ from cdc.tables import TableId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How far a match may reach."""
+    """Says how far a match may reach."""
 
     within: int | None  # microseconds from its first row to its last; None for any
     most_rows: int  # of one partition
@@ -35,7 +35,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """What is sought in the rows of a table, without the measures."""
+    """Says what is sought in the rows of a table, without the measures."""
 
     bounds: Bounds
     partition: tuple[str, ...]
@@ -50,7 +50,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPattern:
-    """What a definition of a pattern says."""
+    """Holds what a definition of a pattern says."""
 
     table: TableId
     place: Place

@@ -21,7 +21,7 @@ FORMS: Final = "use variables, parentheses, |, *, +, ?, {n}, {n,}, {n,m}, each w
 
 
 class PatternError(Exception):
-    """A pattern that is refused: where in its text, what and the remedy."""
+    """Reports that a pattern is refused: where in its text, what and the remedy."""
 
     def __init__(self, at: int, what: str, remedy: str = FORMS) -> None:
         super().__init__(what)

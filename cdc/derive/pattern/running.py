@@ -1,4 +1,4 @@
-"""What a condition can see of the match so far: the first and last rows and running aggregates.
+"""Keeps what a condition can see of the match so far: first and last rows, running aggregates.
 
 The state is a tuple with one value per slot. Each row gives a new tuple, so that a machine that
 goes back to an earlier row has the state of then.
@@ -16,7 +16,7 @@ State = tuple[Value | None, ...]
 
 
 class Seen(StrEnum):
-    """What a slot holds."""
+    """Says what a slot holds."""
 
     FIRST = "first"  # the position of the first row
     LAST = "last"  # the position of the last row
@@ -28,7 +28,7 @@ class Seen(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Something of the rows that a variable has so far, the current one included."""
+    """Names what is kept of the rows that a variable has so far, the current one included."""
 
     seen: Seen
     variable: str | None  # None for all rows of the match

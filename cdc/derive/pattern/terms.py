@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Operation(StrEnum):
-    """What is computed of terms, with NULL as in Postgres."""
+    """Says what is computed of terms, with NULL as in Postgres."""
 
     AND = "and"
     OR = "or"
@@ -43,7 +43,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """A column of the current row, or of the one so many rows before it in the partition."""
+    """Gives a column of the current row, or of the one so many rows before it in the partition."""
 
     column: int
     back: int = 0
@@ -51,7 +51,7 @@ class Here:
 
 @dataclass(frozen=True, slots=True)
 class There:
-    """A column of the row whose position a slot has, or of one before it; NULL without a row."""
+    """Gives a column of the row at a slot's position, or of one before it; NULL without a row."""
 
     slot: int
     column: int

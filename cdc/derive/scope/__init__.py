@@ -1,1 +1,1 @@
-"""Which rows of a derived table can change when rows of its inputs do: the scope of a step."""
+"""Finds which rows of a derived table can change with its inputs' rows: the scope of a step."""

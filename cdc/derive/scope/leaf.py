@@ -15,7 +15,10 @@ _ADDED = ("window_start", "window_end")
 
 @dataclass(slots=True)
 class Leaf:
-    """A SELECT over tables; ``columns`` has those of each occurrence, as the table has them."""
+    """Collects the tables that a SELECT names, and the links between them.
+
+    ``columns`` has those of each occurrence, as the table has them.
+    """
 
     select: exp.Select
     occurrences: list[Occurrence] = field(default_factory=list)

@@ -29,7 +29,7 @@ def restricted(number: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
-    """A table at one of the places where a query names it."""
+    """Describes a table at one of the places where a query names it."""
 
     table: TableId
     name: str  # by which the query calls it
@@ -38,14 +38,14 @@ class Occurrence:
 
     @property
     def together(self) -> tuple[str, ...]:
-        """The columns whose equal values are needed together: the keys of sessions."""
+        """Return the columns whose equal values are needed together: the keys of sessions."""
         sessions = self.window is not None and self.window.form == "sessions"
         return self.window.keys if self.window is not None and sessions else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """Two occurrences that a row of the join can only have together if columns of them are equal.
+    """Says which columns of two occurrences must be equal for a row of the join to have both.
 
     ``columns`` are pairs, of the ``one`` and the ``other`` occurrence.
     """
@@ -57,7 +57,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """One SELECT over tables; a query has several if it has set operations."""
+    """Describes one SELECT over tables; a query has several if it has set operations."""
 
     occurrences: tuple[Occurrence, ...]
     links: tuple[Link, ...]

@@ -1,1 +1,1 @@
-"""Spark, the second engine: how it spells a query, so that it is a witness of the first."""
+"""Spells a query for Spark, the second engine, so that it is a witness of the first."""

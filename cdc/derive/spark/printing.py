@@ -70,7 +70,7 @@ class _SparkPrinter(SparkTextPrinter, Printer):
         return own or super().datatype_sql(expression)
 
     def sum_sql(self, expression: exp.Sum) -> str:
-        """A sum of whole numbers is a decimal, which multiplying makes of nothing else."""
+        """Multiply by 1BD: a sum of whole numbers is a decimal then, no other sum becomes one."""
         value, distinct = expression.this, ""
         if isinstance(value, exp.Distinct):
             (value,), distinct = value.expressions, "DISTINCT "

@@ -12,14 +12,14 @@ class SparkTextPrinter(PlainTextPrinter):
         return f"STARTSWITH({self._given(expression)}, {self.sql(expression, 'expression')})"
 
     def left_sql(self, expression: exp.Left) -> str:
-        """All but the last characters, where their number is negative."""
+        """Print LEFT; a negative number leaves out that many of the last characters."""
         value, count = self._given(expression), expression.expression
         if not isinstance(count, exp.Neg):
             return f"LEFT({value}, {self.sql(count)})"
         return f"LEFT({value}, LENGTH({value}) - {self.sql(count.this)})"
 
     def right_sql(self, expression: exp.Right) -> str:
-        """All but the first characters, where their number is negative."""
+        """Print RIGHT; a negative number leaves out that many of the first characters."""
         value, count = self._given(expression), expression.expression
         if not isinstance(count, exp.Neg):
             return f"RIGHT({value}, {self.sql(count)})"

@@ -1,1 +1,1 @@
-"""The SQL that a definition may have: what is allowed, and how each engine spells it."""
+"""Checks that a definition has only the SQL that is allowed, and spells it for each engine."""

@@ -11,7 +11,7 @@ from typing import Final
 
 
 class Group(Enum):
-    """The headings under which the reference page lists the entries."""
+    """Names the headings under which the reference page lists the entries."""
 
     QUERY = "Queries"
     EXPRESSION = "Expressions"
@@ -24,7 +24,7 @@ class Group(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """Something that a definition may use."""
+    """Names something that a definition may use."""
 
     name: str
     group: Group

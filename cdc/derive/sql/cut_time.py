@@ -15,7 +15,7 @@ _VALUE: Final = "write it where a value stands: WHERE ts > cut_time() - INTERVAL
 
 
 class CutTime(exp.Expression, exp.Func):
-    """The node of ``cut_time()``; no engine knows the name that it is printed by."""
+    """Stands for ``cut_time()`` in a tree; no engine knows the name that it is printed by."""
 
     arg_types = {}  # noqa: RUF012 - as all nodes have it
 

@@ -10,9 +10,9 @@ ARGUMENT: Final = "event_window"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventWindow:
-    """The window of a table; lengths and times are in microseconds, names as Postgres has them.
+    """Describes the window of a table; lengths and times are in microseconds.
 
-    A window that tumbles is one that hops by its own length.
+    Names are as Postgres has them. A window that tumbles is one that hops by its own length.
     """
 
     form: Form

@@ -20,7 +20,7 @@ _STEP, _BEGINS, _SESSION = '"_cdc_step"', '"_cdc_begins"', '"_cdc_session"'
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How an engine writes what is not the same in all."""
+    """Says how an engine writes what is not the same in all."""
 
     microseconds: Callable[[str], str]
     """The microseconds since 1970 of a time; the argument is the name of a column of ROW."""

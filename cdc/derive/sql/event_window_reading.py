@@ -31,7 +31,7 @@ _INTERVAL: Final = (
 
 
 class _CallError(Exception):
-    """What is wrong with a call, where, and what to write instead."""
+    """Says what is wrong with a call, where, and what to write instead."""
 
     def __init__(self, node: exp.Expr, what: str, remedy: str) -> None:
         super().__init__(what)

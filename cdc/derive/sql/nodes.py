@@ -1,4 +1,4 @@
-"""The nodes of a parsed query that a definition may have."""
+"""Lists the nodes of a parsed query that a definition may have."""
 
 from typing import Final
 

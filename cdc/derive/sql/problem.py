@@ -16,7 +16,7 @@ Check = Callable[[exp.Expr], Complaint | None]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """An error in a definition's file; line and column are counted from 1."""
+    """Describes an error in a definition's file; line and column are counted from 1."""
 
     file: str
     line: int

@@ -1,1 +1,1 @@
-"""One step of one derived table: what differs from its query at a cut, in one commit."""
+"""Brings a derived table to a cut: puts what differs from its query there into one commit."""

@@ -1,4 +1,4 @@
-"""What has changed in the inputs of a derived table since it was calculated, by value."""
+"""Finds what has changed in the inputs of a derived table since it was calculated, by value."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _FEWEST_MOVED: Final = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """The changed rows of each input that has another version than before.
+    """Holds the changed rows of each input that has another version than before.
 
     They have more columns than the ``columns`` that were asked for, if others need those.
     """

@@ -1,4 +1,4 @@
-"""What differs between the rows that a derived table has and those that its query gives.
+"""Finds what differs between the rows that a derived table has and those that its query gives.
 
 A row is identified by the digest of its values and, among equal rows, by the number of the copy,
 as in a captured table without a key (docs/semantics.md). So no weight can become negative, and the
@@ -29,7 +29,10 @@ _INSIDE: Final = "wal2lake_stored_inside"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The rows to add and, by digest and copy alone, those to remove; ``rows`` come out of it."""
+    """Holds the rows to add and, by digest and copy alone, those to remove.
+
+    ``rows`` is how many rows the table has then.
+    """
 
     changes: pa.Table  # the columns, ROW_HASH, COPY, and GONE
     rows: int

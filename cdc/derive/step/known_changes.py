@@ -10,7 +10,7 @@ from cdc.lake.changed.changed_rows import ChangedRows, changed_rows
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The rows by which a table's version ``new`` differs from an older one."""
+    """Holds the rows by which a table's version ``new`` differs from an older one."""
 
     old: Input
     new: int
@@ -28,7 +28,7 @@ class Known:
 
 @dataclass(slots=True)
 class KnownChanges:
-    """The changed rows that were read last of each table; any thread may ask."""
+    """Keeps the changed rows that were read last of each table; any thread may ask."""
 
     _known: dict[str, Known] = field(default_factory=dict)
     _columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # asked for so far, by path

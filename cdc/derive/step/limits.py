@@ -8,7 +8,7 @@ from cdc.derive.engine.large import Large
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much one step may take."""
+    """Says how much one step may take."""
 
     memory_mb: int  # of what is kept for all steps; a whole query may take as much beside it
     full_rows: int
@@ -23,7 +23,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """How a step was done, for those who ask what a table costs."""
+    """Says how a step was done, for those who ask what a table costs."""
 
     mode: str  # "scoped" or "whole"
     why: str = ""  # it was not scoped

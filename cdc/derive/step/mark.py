@@ -1,4 +1,4 @@
-"""What the newest commit of a derived table says about it: which definition, at which cut.
+"""Writes and reads what a derived table's newest commit says: which definition, at which cut.
 
 The mark is in the commit that has the rows, so both are there or neither is. Every commit of
 upkeep repeats it.
@@ -23,7 +23,7 @@ USER_METADATA: Final = "userMetadata"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """The origin of a derived table's rows."""
+    """Says of which definition, cut and inputs a derived table's rows are."""
 
     definition: str  # hash
     cut: int
@@ -65,7 +65,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Of what a table's rows are: the inputs and their identities, and the types of the columns."""
+    """Says of what a table's rows are: the inputs, their identities, the types of the columns."""
 
     inputs: Mapping[TableId, int]
     ids: Mapping[TableId, str]

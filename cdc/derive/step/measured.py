@@ -26,7 +26,7 @@ _BEFORE: Final = 2
 
 @dataclass(slots=True)
 class Measured:
-    """The costs of one table's steps; used by one thread."""
+    """Keeps the costs of one table's steps; used by one thread."""
 
     _whole: tuple[float, int] | None = None  # seconds, and the rows of the inputs
     _scoped: deque[float] = field(default_factory=lambda: deque(maxlen=3))  # seconds

@@ -1,4 +1,4 @@
-"""A step that is calculated, and the commit that it still needs.
+"""Defines a step that is calculated, and the commit that it still needs.
 
 Another thread may make the commit, while this one calculates the next table.
 """
@@ -23,7 +23,7 @@ Steps = Generator[Commit, int, T]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What a step did; the table has its rows at ``version``."""
+    """Says what a step did; the table has its rows at ``version``."""
 
     version: int
     rows: int
@@ -34,7 +34,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Calculated:
-    """The whole query beside what the table has of it; ``stored`` is None if that is nothing."""
+    """Holds a whole query, and how its rows differ from what the table has of it.
+
+    ``stored`` is None if the table has nothing of it.
+    """
 
     mark: Mark
     stored: DeltaTable | None
@@ -44,7 +47,7 @@ class Calculated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """What a step is to commit; ``stored`` is None where the table is made anew."""
+    """Says what a step is to commit; ``stored`` is None where the table is made anew."""
 
     mark: Mark
     stored: DeltaTable | None

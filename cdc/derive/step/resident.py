@@ -41,7 +41,7 @@ they save."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableAt:
-    """A table of the lake at one version, and the columns that are needed of it."""
+    """Names a table of the lake at one version, and the columns that are needed of it."""
 
     table: TableId
     at: Input
@@ -51,7 +51,7 @@ class TableAt:
 
 @dataclass(slots=True)
 class _Held:
-    """A table in the database, and how many of its rows have changed since it was read."""
+    """Describes a table in the database, and counts its rows that changed since it was read."""
 
     identity: str
     at: Input
@@ -65,7 +65,7 @@ class _Held:
 
 @dataclass(slots=True)
 class _Stored:
-    """The stored rows of a derived table in the database: its digests, copies and keys."""
+    """Describes a derived table's stored rows in the database: its digests, copies and keys."""
 
     at: Input
     columns: tuple[str, ...]
@@ -73,7 +73,7 @@ class _Stored:
 
 @dataclass(slots=True)
 class ResidentTables:
-    """The tables that are kept; used by one thread."""
+    """Keeps tables in one database from cut to cut; used by one thread."""
 
     memory_mb: int
     scratch: Path

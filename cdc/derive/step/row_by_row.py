@@ -1,4 +1,4 @@
-"""What differs where each row of a query is made of one row of its table.
+"""Finds what differs where each row of a query is made of one row of its table.
 
 Then the query over the changed rows alone has all rows that have come and gone. Of equal rows only
 the number is known: the highest copies go, and new ones get the next numbers.

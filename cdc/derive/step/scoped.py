@@ -19,7 +19,7 @@ from cdc.tables import TableId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """A derived table as it is, and how the rest of its calculation is done."""
+    """Describes a derived table as it is, and how the rest of its calculation is done."""
 
     outputs: Sequence[Output]
     stored: str
@@ -37,7 +37,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalculated:
-    """What differs, and how many values of the scope key were calculated for it."""
+    """Says what differs, and how many values of the scope key were calculated for it."""
 
     difference: Difference
     keys: int

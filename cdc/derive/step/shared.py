@@ -1,4 +1,4 @@
-"""What the steps of all derived tables share, in whatever lane they are."""
+"""Holds what the steps of all derived tables share, in whatever lane they are."""
 
 from dataclasses import dataclass, field
 from threading import Lock
@@ -9,7 +9,7 @@ from cdc.derive.step.known_changes import KnownChanges
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What any thread may use."""
+    """Holds what any thread may use."""
 
     inputs: OpenedInputs = field(default_factory=OpenedInputs)
     known: KnownChanges = field(default_factory=KnownChanges)

@@ -52,7 +52,10 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(kw_only=True)
 class Bringing:
-    """What a step is made of; ``writer`` is that of the table, ``resident`` what steps share."""
+    """Brings a derived table to a cut in one step.
+
+    ``writer`` is that of the table, ``resident`` what steps share.
+    """
 
     definition: Definition
     inputs: Mapping[TableId, Input]

@@ -21,7 +21,7 @@ _BY_SPARK: Final = "wal2lake_by_spark"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeQuery:
-    """What gives the rows of a definition in a database; ``refused`` is why not Spark did."""
+    """Holds the query for a definition's rows in a database; ``refused`` is why Spark gave none."""
 
     text: str
     engine: str = "local"  # or "spark"

@@ -43,7 +43,7 @@ _OWN: Final = (Output(ROW_HASH, "VARCHAR"), Output(COPY, "BIGINT"))
 
 
 class UnwritableError(Exception):
-    """Raised for a table to which no difference can be committed: it has to be made anew."""
+    """Says why no difference can be committed to a table, which has to be made anew."""
 
 
 @dataclass(slots=True)

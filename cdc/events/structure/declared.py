@@ -39,7 +39,7 @@ _UNMARKED: Final = "the connector cannot mark a large value as unchanged"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredType:
-    """A column's type as Postgres's catalogue declares it; domains are resolved to their base."""
+    """Holds a column's type as the catalogue declares it; domains are resolved to their base."""
 
     name: str  # pg_type.typname; for a domain, that of the innermost base type
     kind: str  # pg_type.typtype of ``name``: b base, e enum, c composite, r range, m multirange
@@ -65,7 +65,7 @@ class DeclaredType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceColumn:
-    """A column of a captured table: ``type`` is its lake type, ``pg`` its source type."""
+    """Describes a column of a captured table: ``type`` is its lake type, ``pg`` its source type."""
 
     name: str
     type: str

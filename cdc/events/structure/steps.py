@@ -1,4 +1,4 @@
-"""The steps that a lake table can take to follow a change of its source table's structure."""
+"""Defines the steps by which a lake table follows a change of its source table's structure."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -90,7 +90,7 @@ Step = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """One row of ``wal2lake.structure``; ``structure`` is None if the table was dropped."""
+    """Holds one row of ``wal2lake.structure``; ``structure`` is None if the table was dropped."""
 
     structure: Structure | None
     rewrite: int = 0  # pg_event_trigger_table_rewrite_reason(); 0: none
@@ -104,12 +104,12 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """The steps, and the structure to store with the table once they are done."""
+    """Holds the steps, and the structure to store with the table once they are done."""
 
     steps: tuple[Step, ...]
     structure: Structure | None
 
     @property
     def stops(self) -> tuple[Stop, ...]:
-        """The stops among the steps; if there are any, there is no other step."""
+        """Return the stops among the steps; if there are any, there is no other step."""
         return tuple(step for step in self.steps if isinstance(step, Stop))

@@ -23,7 +23,7 @@ _MISMATCH: Final = "its replica identity is an index without the columns of its 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructureColumn:
-    """One column; ``lake`` is the lake column's type, which may be wider than the source needs."""
+    """Describes a column; ``lake``, its type in the lake, may be wider than the source needs."""
 
     number: int  # pg_attribute.attnum
     name: str
@@ -55,7 +55,7 @@ class StructureColumn:
 
     @property
     def column(self) -> Column:
-        """The column as the lake's table has it."""
+        """Return the column as the lake's table has it."""
         is_text = self.lake == "string" and lake_type(self.pg).spark != "string"
         return Column(self.name, self.lake, as_text=is_text and can_be_text(self.pg))
 
@@ -75,12 +75,12 @@ class Structure:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The names of the columns that identify a row; empty if the table has no key."""
+        """Return the names of the columns that identify a row; empty if the table has no key."""
         return self.primary_key or (self.identity_index if self.identity == "i" else ())
 
     @property
     def followed(self) -> tuple[StructureColumn, ...]:
-        """The columns that the lake's table has, in the source's order."""
+        """Return the columns that the lake's table has, in the source's order."""
         return tuple(column for column in self.columns if column.followed)
 
     def numbered(self) -> dict[int, StructureColumn]:

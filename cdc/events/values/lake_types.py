@@ -24,7 +24,7 @@ _SCALES: Final = 2048
 
 @dataclass(frozen=True, slots=True)
 class PgType:
-    """A column's type; ``length`` is a numeric's precision, None or 0 if it has none."""
+    """Describes a column's type; ``length`` is a numeric's precision, None or 0 if it has none."""
 
     name: str
     length: int | None = None
@@ -38,7 +38,7 @@ class PgType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LakeType:
-    """The lake's type: ``spark`` is DDL text; ``reason`` says why it is not ``exact``."""
+    """Describes the lake's type: ``spark`` is DDL text; ``reason`` says what is lost, and why."""
 
     spark: str
     exact: bool = True

@@ -11,7 +11,7 @@ from typing import Final
 
 
 class Fidelity(Enum):
-    """How completely the lake keeps a value."""
+    """Says how completely the lake keeps a value."""
 
     EXACT = "exact"  # in an equivalent lake type
     TEXT = "as text"  # in a string that loses nothing
@@ -20,7 +20,7 @@ class Fidelity(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeRule:
-    """The rule for one type: ``note`` is a refusal's reason or a remark; so is ``of_arrays``."""
+    """Describes a type's rule: ``note`` is a refusal's reason or a remark; so is ``of_arrays``."""
 
     fidelity: Fidelity
     spark: str = "string"

@@ -30,7 +30,7 @@ _TRUE: Final = ("t", "true")
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """Every row gets the value in the column; ``text`` is Postgres's of it."""
+    """Gives every row one value in the column; ``text`` is the value as Postgres writes it."""
 
     column: Column
     text: str

@@ -28,7 +28,7 @@ Action = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """A data file before and after some commits; None where the table does not have it."""
+    """Holds a data file before and after some commits; None where the table does not have it."""
 
     before: LiveFile | None
     after: LiveFile | None
@@ -60,7 +60,7 @@ def changed_files(store: FileStore, old: int, new: int) -> ChangedFiles:
 
 
 class _Walk:
-    """The way from one version to the next, with the files that changed so far."""
+    """Follows a table's log commit by commit, and collects the files that changed."""
 
     def __init__(self, state: TableState) -> None:
         self._state = state

@@ -45,7 +45,7 @@ _UNKNOWN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedRows:
-    """The rows by which a version differs from an older one.
+    """Holds the rows by which a version differs from an older one.
 
     A row that only moved from one file to another may be in both: what has changed is what is left
     when equal rows are struck out in pairs. Then ``old`` without ``removed`` and with ``added`` is
@@ -58,7 +58,7 @@ class ChangedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Places:
-    """The rows of one data file that differ, by number."""
+    """Says by number which rows of one data file differ."""
 
     file: LiveFile
     removed: BitMap64

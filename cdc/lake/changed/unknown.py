@@ -2,4 +2,4 @@
 
 
 class UnknownChangesError(Exception):
-    """Raised if the rows that differ are not known, or are too many to be worth it."""
+    """Says why the rows that differ are not known, or are too many to be worth it."""

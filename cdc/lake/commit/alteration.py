@@ -1,7 +1,7 @@
-"""Changes of a table as a whole: its columns, their names, its properties, its features.
+"""Changes a table as a whole: its columns, their names, its properties, its features.
 
-Each is what Spark's ``ALTER TABLE`` does to a table with column mapping by name: data files stay as
-they are, because a column has a name of its own in them.
+Each change is what Spark's ``ALTER TABLE`` does to a table with column mapping by name: data files
+stay as they are, because a column has a name of its own in them.
 """
 
 import json
@@ -45,7 +45,7 @@ Alteration = AddColumns | RenameColumn | DropColumn | SetProperties | AllowFeatu
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """What the log entry of an alteration says: the operation's name and parameters, an action."""
+    """Holds what an alteration's log entry says: the operation's name and parameters, an action."""
 
     operation: str
     parameters: Mapping[str, str]

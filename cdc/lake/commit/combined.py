@@ -30,12 +30,12 @@ MEMORY_BYTES: Final = 96 * 1024 * 1024
 
 
 class CombineError(Exception):
-    """Raised for files that are not combined here; they stay as they are."""
+    """Says why files are not combined here; they stay as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One of the files that were combined."""
+    """Describes one of the files that were combined."""
 
     file: LiveFile  # as it was when it was read
     deleted: BitMap64  # its deleted rows then, by number
@@ -43,7 +43,7 @@ class Source:
 
     @property
     def rows(self) -> int:
-        """Number of its rows that are in the combined file."""
+        """Return the number of its rows that are in the combined file."""
         return self.file.records - len(self.deleted)
 
     def moved(self, deleted: BitMap64) -> list[int]:
@@ -59,7 +59,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combined:
-    """A new data file, durable but in no version yet, and what it is made of."""
+    """Holds a new data file, which is durable but in no version yet, and what it is made of."""
 
     file: LiveFile
     sources: tuple[Source, ...]

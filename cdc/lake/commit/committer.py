@@ -33,7 +33,7 @@ logger = structlog.get_logger(__name__)
 
 
 class CommitMark(Protocol):
-    """What a commit says of its rows, such as the position of their table."""
+    """Tells what a commit says of its rows, such as the position of their table."""
 
     def metadata(self) -> str:
         """Return the text for the commit's ``userMetadata``."""
@@ -42,7 +42,7 @@ class CommitMark(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTable:
-    """A version of a table to which this writer may commit."""
+    """Describes a version of a table to which this writer may commit."""
 
     version: int
     metadata: Metadata

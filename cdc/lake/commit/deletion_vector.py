@@ -25,12 +25,12 @@ INLINE: Final = "i"
 
 
 class DamagedVectorError(ValueError):
-    """Raised for bytes that are not the vector that its descriptor speaks of."""
+    """Says why bytes are not the vector that the descriptor speaks of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vector:
-    """A descriptor: where the vector of a data file is, as the log has it."""
+    """Holds the descriptor by which the log says where the vector of a data file is."""
 
     storage: str  # IN_TABLE, INLINE, or "p" for an absolute path
     place: str  # of a file: its UUID in Z85, perhaps behind a folder; inline: the vector in Z85
@@ -62,7 +62,7 @@ class Vector:
 
     @property
     def file(self) -> str | None:
-        """The path of the vector file in the table; None if it is not in a file there.
+        """Return the path of the vector file in the table; None if it is not in a file there.
 
         Raises DamagedVectorError for a place that names no file.
         """

@@ -24,7 +24,7 @@ _WIDE: Final = '"tightBounds":false'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a commit does to the files of a table."""
+    """Says what a commit does to the files of a table."""
 
     marked: Sequence[tuple[LiveFile, LiveFile]]  # each file with its old and its new vector
     removed: Sequence[LiveFile]  # files of which no row is left in place
@@ -34,7 +34,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a commit comes from."""
+    """Says where a commit comes from."""
 
     read_version: int  # the version that the change was made for; -1 for a table's first
     millis: int  # milliseconds since 1970

@@ -25,7 +25,7 @@ NONE: Final = BitMap64()
 
 
 class DeletedRows:
-    """The deleted rows of live files, each vector read once; ``read`` returns a file's bytes."""
+    """Reads the deleted rows of live files, each vector once; ``read`` returns a file's bytes."""
 
     def __init__(self, path: str, read: Callable[[str], bytes]) -> None:
         self._path = path
@@ -71,7 +71,7 @@ class DeletedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """The files of which a commit deletes rows."""
+    """Lists the files of which a commit deletes rows."""
 
     rows: Mapping[str, BitMap64]  # all deleted rows by path, of files that keep some rows
     files: Mapping[str, LiveFile]  # these files as they were, by path

@@ -54,7 +54,7 @@ DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
 class TakeMergeError(Exception):
-    """Raised if this writer must not or cannot make a commit, and a MERGE by Spark can."""
+    """Says why this writer must not or cannot make a commit that a MERGE by Spark can make."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

@@ -16,7 +16,7 @@ from cdc.lake.commit.table_metadata import Metadata, Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveFile:
-    """A data file of a version, with the vector that it has there."""
+    """Describes a data file of a version, with the vector that it has there."""
 
     path: str  # as the log has it
     size: int  # bytes
@@ -43,7 +43,7 @@ class LiveFile:
 
     @property
     def records(self) -> int:
-        """Number of rows in the file, the deleted ones too.
+        """Return the number of rows in the file, the deleted ones too.
 
         Raises TakeMergeError if the log does not have it.
         """

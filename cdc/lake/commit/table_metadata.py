@@ -13,7 +13,7 @@ _USUAL_INTERVAL: Final = 10  # Delta's default
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """The protocol that a table asks of its readers and writers."""
+    """Says which protocol a table asks of its readers and writers."""
 
     reader: int
     writer: int
@@ -33,7 +33,7 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredColumn:
-    """A column of the table, as the log describes it."""
+    """Holds a column of the table, as the log describes it."""
 
     name: str
     type: str | Mapping[str, Any]  # Delta's name of a scalar type, or its description of another
@@ -82,7 +82,7 @@ class Metadata:
 
     @property
     def checkpoint_interval(self) -> int:
-        """Number of commits from one checkpoint to the next."""
+        """Return the number of commits from one checkpoint to the next."""
         return int(self.properties.get(_INTERVAL, _USUAL_INTERVAL))
 
 

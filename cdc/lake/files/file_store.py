@@ -9,15 +9,15 @@ Stamp = tuple[int | str, ...]
 
 
 class NoLinksError(OSError):
-    """Raised where a file cannot be put only if there is none: the disk has no hard links."""
+    """Says that the disk lacks hard links, by which a file is put only if there is none."""
 
 
 class StoreError(OSError):
-    """Raised where an object store does not answer, or forbids something: no table is at fault."""
+    """Says that an object store does not answer, or forbids something: no table is at fault."""
 
 
 class FileStore(Protocol):
-    """The files below one path; names are relative to it, with ``/``.
+    """Reads and writes the files below one path; names are relative to it, with ``/``.
 
     Every method raises OSError where the place does not answer, or forbids it.
     """
@@ -26,7 +26,7 @@ class FileStore(Protocol):
 
     @property
     def tree(self) -> fs.FileSystem:
-        """The same files for Arrow; its root is ``path``."""
+        """Return the same files as a file system for Arrow; its root is ``path``."""
 
     def write(self, name: str, content: bytes) -> None:
         """Write a new file, durably; nothing is left of one that cannot be written."""

@@ -1,4 +1,4 @@
-"""A lock in an object store: an object that its holder writes anew, by conditional puts.
+"""Keeps a lock in an object store: an object that its holder writes anew, by conditional puts.
 
 No clock of another machine counts. Whoever finds a holder watches the object for ``LEASE_SECONDS``
 of its own: a holder that has not written it by then has stopped writing to the lake before, because
@@ -53,11 +53,11 @@ NOBODY: Final = Holder(name="", place="", run="")
 
 
 class TakenError(Exception):
-    """Raised where another process has the lock; its text names it."""
+    """Says that another process has the lock, and names it."""
 
 
 class Lease:
-    """The lock at ``path``, held by one process; any thread may call ``check``."""
+    """Holds the lock at ``path`` for one process; any thread may call ``check``."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ _Answer = TypeVar("_Answer")
 
 
 class NoAnswerError(StoreError):
-    """Raised for a request of which nobody knows what became; it is made again."""
+    """Says that nobody knows what became of a request; it is made again."""
 
 
 def again(request: Callable[[], _Answer], what: str) -> _Answer:

@@ -13,7 +13,7 @@ _BATCH_BYTES: Final = 16 << 20
 
 
 class RowFile:
-    """A data file that is open; rows are numbers in it, in ascending order.
+    """Reads rows of an open data file by their numbers in it, which are in ascending order.
 
     ``columns`` have the names of the file, and the types in which they are returned.
     """

@@ -1,4 +1,4 @@
-"""The files of a table in an object store with the S3 API: an entry is a conditional put.
+"""Keeps a table's files in an object store with the S3 API: an entry is a conditional put.
 
 A request may fail although the store has done it, so that nobody can tell from the answer. What a
 put would have written is unlike that of any other writer: whoever finds it there has put it.

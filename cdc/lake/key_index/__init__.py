@@ -1,1 +1,1 @@
-"""Where the row of a key is: one index per data file, made from the file's key columns."""
+"""Finds the row of a key by one index per data file, made from the file's key columns."""

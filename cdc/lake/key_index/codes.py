@@ -19,7 +19,7 @@ Numbers = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """One or two numbers per key; two keys are equal exactly if all their numbers are."""
+    """Holds one or two numbers per key; two keys are equal exactly if all their numbers are."""
 
     first: Numbers
     second: Numbers | None

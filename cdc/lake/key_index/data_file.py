@@ -20,7 +20,7 @@ _BATCH: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A data file as the table's log names it.
+    """Describes a data file as the table's log does.
 
     ``path`` is relative to the table, decoded; ``size`` is in bytes; ``rows`` counts the rows as
     written, also those that a deletion vector marks; ``modified`` is the log's time of the file.
@@ -34,7 +34,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What tells the content of a file from that of any other, without reading all of it."""
+    """Tells the content of a file from that of any other, without reading all of it."""
 
     path: str
     size: int

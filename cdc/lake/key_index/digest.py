@@ -1,4 +1,4 @@
-"""Digests of key values, whose chance of a collision is known for any values.
+"""Digests key values, so that the chance of a collision is known for any values.
 
 A column's values become numbers of 32 bits: its length, if it can vary, then its bytes, four at a
 time. Of two different values at least one number differs, since what is missing at the end counts
@@ -32,7 +32,7 @@ Words = NDArray[np.uint64]
 
 
 class Digests:
-    """Digests of 128 bits under one secret, as an upper and a lower half of 64 bits."""
+    """Makes digests of 128 bits under one secret, as an upper and a lower half of 64 bits."""
 
     def __init__(self, secret: bytes, columns: int) -> None:
         self._secret = secret

@@ -16,7 +16,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FileIndex:
-    """The codes in the order of their first number; ``rows`` has the row of each, as uint32.
+    """Holds the codes in the order of their first number; ``rows`` has the row of each, as uint32.
 
     The arrays are in memory, or mapped from a file; nobody changes them.
     """

@@ -1,4 +1,4 @@
-"""An index in a file, which is mapped and not read into memory.
+"""Keeps an index in a file, which is mapped and not read into memory.
 
 The file is a cache. One that is not exactly as it was written, or that was made from another data
 file, in another format or with another secret, is as good as none.

@@ -31,7 +31,7 @@ class KeyColumn:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """One form for all values of a type, and which Arrow types may be brought into it.
+    """Names the one form for all values of a type, and the Arrow types that may be brought into it.
 
     A cast between other types may give two values one form: 01 and 1, read as numbers, are equal.
     """

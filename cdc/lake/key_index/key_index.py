@@ -1,4 +1,4 @@
-"""Where the current row of each of many keys is, at a cost that follows the number of keys."""
+"""Finds the current row of each of many keys, at a cost that follows the number of keys."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from cdc.lake.key_index.shelf import Shelf
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexStatistics:
-    """What the indexes of a table hold; ``made`` counts those that this process made."""
+    """Counts what the indexes of a table hold; ``made`` is how many of them this process made."""
 
     files: int
     keys: int

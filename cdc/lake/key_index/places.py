@@ -1,4 +1,4 @@
-"""What is asked and answered: live data files, and the place of each key's row in them."""
+"""Defines what is asked and answered: live data files, and the place of each key's row in them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from cdc.lake.key_index.refused import IndexRefusedError
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A data file of the table's version that is asked, and the rows its deletion vector marks.
+    """Holds a data file of the version that is asked, and the rows its deletion vector marks.
 
     ``deleted`` has physical rows, each once or more often, in any order; ascending is fastest.
     """
@@ -38,7 +38,7 @@ class LiveFile:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the row of each asked key is, in the order in which they were asked.
+    """Says where the row of each asked key is, in the order in which they were asked.
 
     ``file`` is a number in ``files`` and ``row`` a physical row in that file, both from 0; both
     are -1 for a key that has no row.

@@ -2,7 +2,7 @@
 
 
 class IndexRefusedError(Exception):
-    """Raised if an index cannot say for certain where the rows of keys are.
+    """Says why an index cannot tell for certain where the rows of keys are.
 
     The text names the column or the data file and the cause, and no value. A caller that gets this
     error has learned nothing about the rows, and lets a MERGE find them.

@@ -17,7 +17,7 @@ KEPT_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """An index with the data file that it was made from."""
+    """Holds an index with the data file that it was made from."""
 
     file: DataFile
     stamp: Stamp

@@ -1,1 +1,1 @@
-"""The control tables that wal2lake keeps beside the data: ledger, epochs, quarantine, readings."""
+"""Keeps the control tables beside the data: ledger, epochs, quarantine, operations, readings."""

@@ -1,4 +1,4 @@
-"""A derived table at a cut, as the ledger has it."""
+"""Describes a derived table at a cut, as the ledger has it."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -22,7 +22,7 @@ DERIVED_ENTRY: Final = pa.struct(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivedEntry:
-    """One derived table at a cut; its rows are those of its query over the inputs at ``at_cut``."""
+    """Describes a derived table at a cut; it has its query's rows over the inputs at ``at_cut``."""
 
     table: str
     path: str

@@ -1,4 +1,4 @@
-"""Expiry: which events of the log are no longer needed, and when a table needs an image.
+"""Finds the events of the log that are no longer needed, and the tables that need an image.
 
 The ledger decides. Every cut in it can be replayed, so the log of each table is kept from the
 newest whole reading or image that the oldest cut can start from. This also keeps events that are

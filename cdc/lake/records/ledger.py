@@ -1,4 +1,4 @@
-"""The ledger: one row per cut, written once the last table of the cut has reached its position."""
+"""Keeps the ledger: one row per cut, written once the cut's last table has reached its position."""
 
 import json
 from collections.abc import Iterator, Mapping

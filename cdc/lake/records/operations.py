@@ -1,4 +1,4 @@
-"""The table of operations: what the job was asked to do, by whom, and with what outcome."""
+"""Keeps the table of operations: what the job was asked to do, by whom, and with what outcome."""
 
 from dataclasses import asdict
 from datetime import datetime

@@ -63,7 +63,7 @@ class EventState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedEvent:
-    """One event as it is in the log, why it was refused, and what became of it."""
+    """Holds one event as it is in the log, why it was refused, and what became of it."""
 
     table: str  # schema.name; empty for the topic of transaction markers
     topic: str

@@ -1,4 +1,4 @@
-"""The index of readings: the part of a table's history that is not in the log.
+"""Keeps the index of readings: the part of a table's history that is not in the log.
 
 A whole reading is the table as it was at one cut: a rebuild from the log begins with the newest.
 A difference is what a reading changed in a table that was at the same cut: a rebuild merges it
@@ -44,7 +44,7 @@ SCHEMA: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One reading: ``path`` at ``version`` holds the whole table, or the rows merged into it."""
+    """Describes a reading: ``path`` at ``version`` is the whole table or the rows merged in."""
 
     number: int  # counted over all tables, 1 for the first
     table: str  # schema.name

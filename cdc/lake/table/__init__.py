@@ -1,1 +1,1 @@
-"""One Delta table: its commits, the position in them, and how rows are merged or replaced."""
+"""Reads a Delta table's commits and the position in them, and merges or replaces its rows."""

@@ -34,7 +34,7 @@ UNRESOLVED: Final = "wal2lake: an unchanged value has no row to be taken from"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergePlan:
-    """The clauses of a MERGE in this order; None for a clause that the mode does not have.
+    """Holds the clauses of a MERGE in this order; None for a clause that the mode does not have.
 
     ``arriving`` maps each column of the table to its name in ``source``. The columns are renamed
     because Delta adds its own to both sides, and a column of the same name (``filepath``,

@@ -1,4 +1,4 @@
-"""Digests of whole rows, for tables without a key: a Spark text, with its Python beside it."""
+"""Digests whole rows of tables without a key: by a Spark text, with its Python beside it."""
 
 import hashlib
 from collections.abc import Callable, Sequence

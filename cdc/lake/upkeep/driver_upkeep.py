@@ -140,7 +140,7 @@ class _Written(NamedTuple):
 
 
 class LeftError(Exception):
-    """Raised for files that cannot be combined, and are not to be tried again."""
+    """Says why files cannot be combined, and names them: they are not to be tried again."""
 
     def __init__(self, reason: str, paths: frozenset[str]) -> None:
         super().__init__(reason)

@@ -20,7 +20,7 @@ from cdc.lake.upkeep.strays import NotUnderstoodError, delete_strays
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The version of a table from which on it is kept; ``time`` is in seconds since 1970."""
+    """Says from which version on a table is kept; ``time`` is in seconds since 1970."""
 
     version: int  # -1 if there is no table
     time: float

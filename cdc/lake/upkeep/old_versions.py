@@ -26,7 +26,7 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleaned:
-    """What a cleaning has found and done."""
+    """Says what a cleaning has found and done."""
 
     ages: tuple[float, ...]  # of the versions made since then, in seconds, the youngest first
     files: int  # how many data and vector files it has deleted

@@ -25,7 +25,7 @@ _HIDDEN: Final = ("_", ".")
 
 
 class NotUnderstoodError(Exception):
-    """Raised for a table whose log has something in it that only Spark knows."""
+    """Says what is in a table's log that only Spark knows."""
 
 
 def delete_strays(path: str, since: float) -> int:

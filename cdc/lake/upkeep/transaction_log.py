@@ -23,7 +23,7 @@ _CHECKPOINT: Final = ".checkpoint.parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """The versions that a reader may still open, and those that have expired."""
+    """Says which versions a reader may still open, and which entries of the log have expired."""
 
     oldest: int  # the newest version at that time; -1 if there was none
     newest: int  # -1 if the log has no commit

@@ -1,4 +1,4 @@
-"""What an operation needs from the job, and the steps that several operations share."""
+"""Holds what an operation needs from the job, and the steps that several operations share."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ from cdc.tables import BEING_READ, TableId, TableState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebuildContext:
-    """What the rebuild of any table needs; no other thread may use ``session``."""
+    """Holds what the rebuild of any table needs; no other thread may use ``session``."""
 
     session: SparkSession
     config: Config

@@ -1,4 +1,4 @@
-"""The desk: one thread of the job that runs the requested operations, one after the other.
+"""Runs the requested operations one after the other, in one thread of the job: the desk.
 
 The progress of an operation is in files, so that it outlives the job and the command. An operation
 that ran when the job ended is run again at the next start, with its results so far: its handler

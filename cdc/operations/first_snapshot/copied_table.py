@@ -17,7 +17,7 @@ from cdc.tables import TableId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedTable:
-    """A table whose rows are copied to files beside its first version."""
+    """Describes a table whose rows are copied to files beside its first version."""
 
     table: TableId
     target: Target
@@ -43,7 +43,7 @@ class CopiedTable:
 
 @dataclass(frozen=True, slots=True)
 class CopiedRange:
-    """What a reader has brought of a range: files that no version has yet, and counts."""
+    """Holds what a reader has brought of a range; no version of the table has its files yet."""
 
     files: list[LiveFile]
     rows: int

@@ -22,7 +22,7 @@ from cdc.state.operation import TableResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """A table that is to be copied; ``committer`` is the only one that commits to it."""
+    """Describes a table that is to be copied; ``committer`` is the only one that commits to it."""
 
     subject: Subject
     committer: Committer
@@ -31,7 +31,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """A table whose ranges the readers have been given."""
+    """Holds a table with its ranges, which the readers have been given."""
 
     given: Given
     ranges: Sequence[Future[CopiedRange]]

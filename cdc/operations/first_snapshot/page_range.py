@@ -29,7 +29,7 @@ class PageRange:
 
     @property
     def condition(self) -> sql.Composable | None:
-        """The SQL condition for rows in the range; None for the whole table."""
+        """Return the SQL condition for rows in the range; None for the whole table."""
         parts = []
         if self.first:
             parts.append(sql.SQL("ctid >= {}::tid").format(_tid(self.first)))
@@ -40,7 +40,7 @@ class PageRange:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The size of a table: its pages, and its rows by Postgres's own estimate."""
+    """Says how many pages a table has, and how many rows by Postgres's own estimate."""
 
     pages: int
     rows: int

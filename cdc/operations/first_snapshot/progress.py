@@ -11,7 +11,7 @@ _LOOK_SECONDS: Final = 0.5
 
 
 class ReadProgress:
-    """The progress of all readers together; any thread may call ``read``."""
+    """Counts the rows of all readers together; any thread may call ``read``."""
 
     def __init__(self, reporter: Reporter, rows_per_second: int) -> None:
         self._reporter = reporter

@@ -31,7 +31,7 @@ Read = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sessions:
-    """How a session of a reader begins: in the snapshot, with all tables locked.
+    """Opens the readers' sessions: each begins in the snapshot, with all tables locked.
 
     A reader that locked a table only when it comes to it would wait for an ALTER TABLE that itself
     waits for the other readers.

@@ -47,7 +47,7 @@ def handler(job: JobContext) -> Handler:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The forgetting of one table's deleted rows."""
+    """Forgets one table's deleted rows."""
 
     job: JobContext
     table: TableId

@@ -1,4 +1,4 @@
-"""What forgetting waits for: the next landing, and the readers of older versions."""
+"""Makes forgetting wait for the next landing, and until nobody reads older versions."""
 
 import time
 from collections.abc import Callable

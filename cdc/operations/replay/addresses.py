@@ -12,7 +12,7 @@ from cdc.state.endpoints import configured_broker, configured_http_url
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:
-    """The servers that a replay needs: never the source, Connect only for the placeholder."""
+    """Names the servers that a replay needs: never the source, Connect only for the placeholder."""
 
     kafka: Broker | None
     registry: str

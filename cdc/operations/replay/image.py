@@ -41,7 +41,7 @@ def handler(job: JobContext) -> Handler:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The image of one table; ``finish`` is called with it before it is recorded."""
+    """Makes the image of one table; ``finish`` is called with it before it is recorded."""
 
     job: JobContext
     table: TableId

@@ -71,7 +71,7 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayEnd:
-    """The place up to which a table is rebuilt: a cut, or the end of the topics."""
+    """Says up to which place a table is rebuilt: a cut, or the end of the topics."""
 
     epoch: int
     upto: int  # offset in the table's topic

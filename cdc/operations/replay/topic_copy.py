@@ -30,7 +30,7 @@ FROM_LOG: Final = "rebuild it from the log: --from log"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCopy:
-    """A copy of a topic; ``rows`` have the log's columns, with landings numbered by offset."""
+    """Holds a copy of a topic; ``rows`` have the log's columns, and landings numbered by offset."""
 
     topic: str
     rows: DataFrame

@@ -26,7 +26,7 @@ _HEX: Final = "\\x"
 
 @dataclass(frozen=True, slots=True)
 class ArrowRows:
-    """Rows in the columns of the lake's table; ``reasons`` has null where a row can be kept."""
+    """Holds rows in the lake table's columns; ``reasons`` is null where a row can be kept."""
 
     rows: pa.Table
     reasons: pa.Array

@@ -17,7 +17,7 @@ from cdc.lake.files.file_store import FileStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldRows:
-    """The rows of one version of a table, without those that are deleted."""
+    """Holds the rows of one version of a table, without those that are deleted."""
 
     rows: pa.Table  # in the table's columns
     files: Sequence[str]  # paths, as the log has them

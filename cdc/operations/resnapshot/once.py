@@ -23,7 +23,7 @@ _ROWS: Final = "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """One reading of one table, which is marked as being read."""
+    """Reads one table once, while it is marked as being read."""
 
     context: JobContext
     operation: Operation

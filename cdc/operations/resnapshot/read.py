@@ -31,7 +31,7 @@ _ROW_NUMBERS: Final = 1 << 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
-    """What was read, ready to be taken into the lake's table."""
+    """Holds what was read, ready to be taken into the lake's table."""
 
     rows: DataFrame  # in the columns of the lake's table
     refused: DataFrame  # rows that the lake cannot hold, with a reason

@@ -14,7 +14,7 @@ from cdc.operations.resnapshot.target import Target
 
 @dataclass(frozen=True, slots=True)
 class RefusedRow:
-    """A row that the lake cannot hold: its key, as JSON, and the reason."""
+    """Records a row that the lake cannot hold: its key, as JSON, and the reason."""
 
     key: str
     reason: str

@@ -23,7 +23,7 @@ _NEAR: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """The shadow of a live table; no other thread may use ``session``."""
+    """Brings a shadow to the position of its live table; no other thread may use ``session``."""
 
     context: JobContext
     session: SparkSession

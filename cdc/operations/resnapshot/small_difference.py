@@ -25,7 +25,7 @@ _FLOATS: Final = ("float", "double")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallDifference:
-    """Rows of the reading (``added``, ``changed``) and of the lake (``replaced``, ``swept``).
+    """Lists rows of the reading (``added``, ``changed``) and of the lake (``replaced``, ``swept``).
 
     All are numbers of rows; ``replaced`` are those in whose place the changed ones come.
     """
@@ -37,7 +37,7 @@ class SmallDifference:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of rows by kind, of those kinds that there are."""
+        """Return the number of rows of each kind; kinds without rows are left out."""
         found = {ADDED: self.added, CHANGED: self.changed, SWEPT: self.swept}
         return {kind: len(rows) for kind, rows in found.items() if rows}
 

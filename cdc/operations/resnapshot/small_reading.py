@@ -35,7 +35,7 @@ _SIZE: Final = "SELECT pg_table_size(%s::oid::regclass)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallReading:
-    """The rows of a table at one moment."""
+    """Holds the rows of a table at one moment."""
 
     rows: pa.Table  # in the table's columns; equal rows of a table without a key are numbered
     refused: list[RefusedRow]

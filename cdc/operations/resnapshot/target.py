@@ -17,7 +17,7 @@ from cdc.tables import TableId, TableMode, matches
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What the lake's table has to become."""
+    """Describes what the lake's table has to become."""
 
     structure: Structure
     schema: TableSchema

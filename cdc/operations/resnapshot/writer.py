@@ -1,4 +1,4 @@
-"""What both writers of a reading have: the one on Spark, and the one in this process."""
+"""Defines what both writers of a reading share: the one on Spark, and the one in this process."""
 
 from dataclasses import dataclass
 

@@ -1,1 +1,1 @@
-"""The source's catalogue: its tables, their columns, and how their rows are identified."""
+"""Reads the source's catalogue: its tables, their columns, and how their rows are identified."""

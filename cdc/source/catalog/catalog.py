@@ -30,7 +30,7 @@ from cdc.tables import TableId, TableMode, matches
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTable:
-    """A table of the source that is captured into the lake."""
+    """Describes a table of the source that is captured into the lake."""
 
     table: TableId
     oid: int  # 0 if the source no longer has it
@@ -45,13 +45,13 @@ class SourceTable:
 
     @property
     def passed_over(self) -> bool:
-        """Whether the connector must ignore the table, because it might not start otherwise."""
+        """Return whether the connector must ignore the table, as it might not start otherwise."""
         return self.unfit is not None and self.oid != 0 and not self.in_publication
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """The tables that match the patterns, and what is wrong with them."""
+    """Holds the tables that match the patterns, and what is wrong with them."""
 
     tables: tuple[SourceTable, ...]
     findings: tuple[Finding, ...]

@@ -8,7 +8,7 @@ from cdc.tables import TableMode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaIdentity:
-    """A table's replica identity and keys, as Postgres has them.
+    """Holds a table's replica identity and keys, as Postgres has them.
 
     ``primary_key`` is empty if it is deferrable, because such a key may be duplicated for a while.
     """
@@ -19,7 +19,7 @@ class ReplicaIdentity:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns that identify a row; empty if there are none."""
+        """Return the columns that identify a row; empty if there are none."""
         return self.primary_key or (self.index if self.replica == "i" else ())
 
 

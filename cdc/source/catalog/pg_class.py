@@ -46,7 +46,7 @@ _SCHEMAS_SINCE: Final = 150000  # the first server that publishes whole schemas
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """A relation as the catalogue describes it, with its identity and the role's rights to it."""
+    """Describes a relation as the catalogue does, with its identity and the role's rights to it."""
 
     table: TableId
     oid: int

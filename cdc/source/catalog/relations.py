@@ -21,7 +21,7 @@ SELECT c.reltuples::bigint, c.relpages, pg_table_size(c.oid)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """The size of a table: ``rows`` by the last ANALYZE, or None before it; current ``bytes``."""
+    """Says how large a table is: ``rows`` by the last ANALYZE, or None before it; ``bytes`` now."""
 
     rows: int | None
     bytes: int | None

@@ -38,7 +38,7 @@ def _select(table: SourceTable) -> str:
 
 
 def _arriving(table: SourceTable) -> list[SourceColumn]:
-    """The columns that the connector reads, also those that its converter leaves out."""
+    """Return the columns that the connector reads, also those that its converter leaves out."""
     return [column for column in table.columns if column.arrives or column.mask]
 
 

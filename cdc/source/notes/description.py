@@ -1,4 +1,4 @@
-"""The SQL that describes a table's structure as JSON, as a query and as a function."""
+"""Holds the SQL that describes a table's structure as JSON, as a query and as a function."""
 
 # ruff: noqa: S608 - every part of a statement is a constant of ours
 from typing import Final

@@ -1,4 +1,4 @@
-"""The table ``wal2lake.structure``, which holds the notes of changes of a structure."""
+"""Defines the table ``wal2lake.structure``, which holds the notes of changes of a structure."""
 
 from typing import Final
 

@@ -36,7 +36,10 @@ _TRUTH: Final = {"true": "TRUE", "t": "TRUE", "false": "FALSE", "f": "FALSE"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
-    """A constant as the user typed it; ``cast`` is sqlglot's name of the type it is cast to."""
+    """Holds a constant as the user typed it.
+
+    ``cast`` is sqlglot's name of the type it is cast to.
+    """
 
     text: str
     form: str  # number, string, boolean

@@ -17,7 +17,7 @@ _INTEGER_CASTS: Final = frozenset({"SMALLINT", "INT", "BIGINT"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """How columns of a type are compared."""
+    """Says how columns of a type are compared."""
 
     name: str  # of its constants in messages, such as "an integer"
     read: Callable[[Constant, SourceColumn], Texts | None]  # None: not such a constant

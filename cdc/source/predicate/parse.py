@@ -50,7 +50,7 @@ _REFUSED: Final[list[tuple[type[exp.Expr], str]]] = [
 
 
 class PredicateError(Exception):
-    """Raised for an error in a predicate.
+    """Says what is wrong with a predicate.
 
     ``what`` completes the sentence "the predicate ...", and ``start`` is the offset in its text.
     """

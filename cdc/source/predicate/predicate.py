@@ -20,7 +20,7 @@ _INTEGERS: Final = frozenset({"smallint", "int", "bigint"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicate:
-    """A condition on the rows of a table, with the same meaning in both engines.
+    """States a condition on the rows of a table, with the same meaning in both engines.
 
     ``source`` and ``lake`` go into statements without parameters: a ``%`` in them is not escaped.
     """
@@ -34,7 +34,7 @@ class Predicate:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns in the predicate."""
+        """Return the names of the columns in the predicate."""
         return tuple(self.types)
 
 

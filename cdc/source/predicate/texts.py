@@ -22,7 +22,7 @@ class Texts:
 
     @property
     def closed(self) -> "Texts":
-        """The part, in parentheses if it needs them inside another part."""
+        """Return the part, in parentheses if it needs them inside another part."""
         return fill_template("({})", self) if self.loose else self
 
 

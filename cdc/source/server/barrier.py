@@ -1,4 +1,4 @@
-"""Two ways to mark a point in the source's order of commits."""
+"""Marks a point in the source's order of commits, in one of two ways."""
 
 from psycopg import sql
 

@@ -60,7 +60,7 @@ _TRANSACTION_TIMEOUT: Final = 170_000  # the first version with this setting
 
 
 class Connection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that limits how long the server may stay silent.
+    """Connects to Postgres, and limits how long the server may stay silent.
 
     The limit applies to each wait: for the next row of a COPY, otherwise for the whole answer.
     When it expires, the connection is closed and the call raises OperationalError.
@@ -83,7 +83,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """The parts of a source URL that may be shown to a user."""
+    """Holds the parts of a source URL that may be shown to a user."""
 
     host: str
     port: int

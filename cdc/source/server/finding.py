@@ -8,7 +8,7 @@ from cdc.tables import TableId
 
 
 class Level(Enum):
-    """The severity of a finding; an error keeps the pipeline from starting."""
+    """Says how severe a finding is; an error keeps the pipeline from starting."""
 
     OK = "ok"
     WARNING = "warning"
@@ -17,7 +17,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One result of a check. ``subject`` names a table, a column, a server or a setting."""
+    """Holds one result of a check. ``subject`` names a table, a column, a server or a setting."""
 
     level: Level
     subject: str

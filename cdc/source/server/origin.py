@@ -21,7 +21,7 @@ SELECT c.system_identifier::text, left(pg_walfile_name(l.lsn), 8), (l.lsn - '0/0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The identity of a source, current or recorded. ``system`` is empty if none was recorded."""
+    """Identifies a source, current or recorded; ``system`` is empty if none was recorded."""
 
     system: str
     timeline: int

@@ -1,4 +1,4 @@
-"""How Postgres prints values: the settings of sessions whose texts are compared or kept.
+"""Defines how Postgres prints values, by settings of sessions whose texts are compared or kept.
 
 The connector's sessions have them too, in ``driver.options`` and ``database.initial.statements`` of
 connectors/postgres-source.json.

@@ -21,7 +21,7 @@ _LOOK_SECONDS: Final = 0.2
 
 
 class LostChangesError(CdcError):
-    """A CHAIN_BROKEN error: changes can no longer be captured, and only a new epoch helps."""
+    """Reports, as CHAIN_BROKEN, that changes can no longer be captured: only a new epoch helps."""
 
     def __init__(
         self, message: str, *, reason: Reason, detail: str = "", remedy: str = NEW_EPOCH
@@ -47,7 +47,7 @@ SELECT pid, COALESCE(date_trunc('second', now() - xact_start)::text, '')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotState:
-    """The state of a slot, as pg_replication_slots shows it.
+    """Describes the state of a slot, as pg_replication_slots shows it.
 
     ``retained_bytes`` is the WAL kept for the slot, ``safe_bytes`` how much more may be written
     before the slot is lost. LSNs are integers; a value is None where Postgres shows NULL.

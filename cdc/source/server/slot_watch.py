@@ -30,7 +30,7 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class WatchedSlot:
-    """The slot and its connector; ``ask`` returns the LSN that the connector stored, or 0."""
+    """Compares the slot with its connector; ``ask`` returns the LSN that it stored, or 0."""
 
     name: str
     ask: Callable[[], int]

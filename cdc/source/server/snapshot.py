@@ -19,7 +19,10 @@ _OPTIONS_IN_BRACKETS: Final = 150_000
 
 @dataclass(frozen=True, slots=True)
 class ExportedSnapshot:
-    """The name for ``SET TRANSACTION SNAPSHOT``; it shows exactly the commits up to ``lsn``."""
+    """Names a snapshot that shows exactly the commits up to ``lsn``.
+
+    ``name`` is the one for ``SET TRANSACTION SNAPSHOT``.
+    """
 
     lsn: int
     name: str

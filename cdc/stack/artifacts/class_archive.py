@@ -33,7 +33,7 @@ _SILENT: Final = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """The archive of one program, as one run of it uses or makes it."""
+    """Lets one run of a program use the program's archive, or make it."""
 
     path: Path | None = None  # None for a program that has none
     partial: Path | None = None  # where this run writes it; None where it does not
@@ -41,7 +41,7 @@ class ClassArchive:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The JVM's flags for this run; none where another run is making the archive."""
+        """Return the JVM's flags for this run; none where another run is making the archive."""
         if self.partial is not None:
             return (f"-XX:ArchiveClassesAtExit={self.partial}", *_SILENT)
         return (
@@ -71,7 +71,10 @@ class ClassArchive:
 
 
 class _Claim:
-    """The lock of the run that makes an archive; it ends with the process, however that ends."""
+    """Locks the making of an archive for one run.
+
+    The lock ends with the process, however that ends.
+    """
 
     def __init__(self, place: Path, handle: int) -> None:
         self._place = place

@@ -22,7 +22,7 @@ MINIMUM_FREE_BYTES = 500 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """A Java program that fits: its major version, and what it says of its build."""
+    """Describes a Java program that fits: its major version, and what it says of its build."""
 
     path: Path
     major: int

@@ -39,7 +39,7 @@ class Command:
 
     @property
     def patience(self) -> float:
-        """How many seconds the process has to stop; longer if it writes an archive as it ends."""
+        """Return how many seconds the process has to stop: more if it then writes an archive."""
         making = self.archive is not None and self.archive.partial is not None
         return self.stop_seconds + (MAKING_SECONDS if making else 0)
 
@@ -78,7 +78,7 @@ class ProcessIdentity:
 
 
 class Process:
-    """A started process; ``stop`` ends it and everything that it started."""
+    """Starts a process; ``stop`` ends it and everything that it started."""
 
     def __init__(self, name: str, command: Command, state: StateDir) -> None:
         self.name = name
@@ -104,7 +104,7 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The process id, which is also the id of its session."""
+        """Return the process id, which is also the id of its session."""
         return self._popen.pid
 
     def exit_code(self) -> int | None:

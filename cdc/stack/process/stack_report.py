@@ -21,7 +21,7 @@ _KEPT_EVENTS = 50
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """A supervised process as the report shows it."""
+    """Describes a supervised process as the report shows it."""
 
     pid: int | None
     state: str  # starting, running, waiting (for its restart), failed
@@ -31,7 +31,7 @@ class Member:
 
 @dataclass(slots=True, kw_only=True)
 class StackReport:
-    """The report of a running supervisor, rewritten atomically at every change."""
+    """Keeps the report of a running supervisor, and rewrites it atomically at every change."""
 
     state: StateDir
     supervisor: ProcessIdentity

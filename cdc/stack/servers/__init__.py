@@ -1,1 +1,1 @@
-"""The servers and the job: how each is configured, started and found ready."""
+"""Says how each server and the job is configured, started and found ready."""

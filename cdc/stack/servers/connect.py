@@ -55,7 +55,7 @@ values, and the snapshot that a signal starts (``pipeline.source.snapshot``) quo
 
 @dataclass(frozen=True, slots=True)
 class ConnectServer:
-    """The embedded Kafka Connect worker; ``kafka`` is the address of its broker."""
+    """Prepares the embedded Kafka Connect worker; ``kafka`` is the address of its broker."""
 
     state: StateDir
     port: int
@@ -66,7 +66,7 @@ class ConnectServer:
 
     @property
     def url(self) -> str:
-        """The worker's URL with the credentials, without which it answers nothing."""
+        """Return the worker's URL with the credentials, without which it answers nothing."""
         return http_client.with_login(self._listener, _USER, self._password())
 
     @property

@@ -31,7 +31,7 @@ class JobProcess:
 
     @property
     def _turn(self) -> Path:
-        """The file that lets the job go on from its Spark session to the servers."""
+        """Return the file that lets the job go on from its Spark session to the servers."""
         return self.state.run / "job.turn"
 
     def hold_back(self) -> None:

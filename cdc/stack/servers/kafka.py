@@ -1,4 +1,4 @@
-"""The embedded Kafka: a single node that is both broker and controller."""
+"""Sets up the embedded Kafka, a single node that is both broker and controller."""
 
 import base64
 import contextlib
@@ -32,7 +32,7 @@ _LOG_LEVELS = {"kafka.server.KafkaRaftServer": "info"}
 
 @dataclass(frozen=True, slots=True)
 class KafkaServer:
-    """The embedded Kafka node; ``port`` serves clients, ``controller_port`` the quorum."""
+    """Prepares the embedded Kafka node; ``port`` serves clients, ``controller_port`` the quorum."""
 
     state: StateDir
     port: int

@@ -14,7 +14,7 @@ Clock = Callable[[], float]
 
 @runtime_checkable
 class ReportsProgress(Protocol):
-    """A server that reports how far its start has come."""
+    """Reports how far a server's start has come."""
 
     def progress(self) -> object:
         """Return a value that changes whenever the start has come further."""

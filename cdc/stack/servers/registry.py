@@ -1,4 +1,4 @@
-"""The embedded schema registry, which stores its schemas in a topic of the same Kafka."""
+"""Sets up the embedded schema registry, which keeps its schemas in a topic of the same Kafka."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _TIMED_OUT: Final = KafkaError._TIMED_OUT  # noqa: SLF001 - librdkafka's own, an
 
 @dataclass(frozen=True, slots=True)
 class RegistryServer:
-    """The embedded Apicurio registry; ``kafka`` is the address of the broker that stores it."""
+    """Prepares the embedded Apicurio registry; ``kafka`` is the broker that stores its schemas."""
 
     state: StateDir
     port: int

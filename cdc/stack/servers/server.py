@@ -1,4 +1,4 @@
-"""The interface of an embedded server, as the supervisor uses it."""
+"""Defines the interface of an embedded server, as the supervisor uses it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Server(Protocol):
-    """A server: prepared, started by its command, ready when its own API says so."""
+    """Describes a server: prepared, started by its command, ready when its own API says so."""
 
     @property
     def name(self) -> str:

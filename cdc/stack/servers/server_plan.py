@@ -25,7 +25,7 @@ from cdc.state.endpoints import Endpoints, combine, configured_broker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerPlan:
-    """The embedded servers in waves; the servers of one wave do not depend on each other.
+    """Lists the embedded servers in waves; the servers of one wave do not depend on each other.
 
     The registry must be ready before the Connect worker starts: a connector that the worker
     remembers starts at once, and its task fails for good if the registry does not answer.

@@ -1,1 +1,1 @@
-"""The supervisor: keeps the servers, the connector and the job running."""
+"""Keeps the servers, the connector and the job running."""

@@ -1,4 +1,4 @@
-"""``up --detach`` and ``down``: start a supervisor in its own session, and stop it."""
+"""Starts a supervisor in its own session for ``up --detach``, and stops it for ``down``."""
 
 import os
 import subprocess

@@ -35,7 +35,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """The caller's hooks: what the supervisor does besides running servers.
+    """Holds the caller's hooks: what the supervisor does besides running servers.
 
     ``establish`` connects the source before the job starts. ``is_at_source`` returns whether the
     connector has a session at the source, None if that is unknown. ``exclude_unreadable`` lets a

@@ -58,7 +58,7 @@ class TextPrinter(PostgresGenerator):
         return f"UPPER({self._given(expression)})"
 
     def md5_sql(self, expression: exp.MD5) -> str:
-        """Of UTF-8, whatever the encoding of the database is."""
+        """Print MD5 of the text in UTF-8, whatever the encoding of the database is."""
         return f"MD5(CONVERT_TO({self._given(expression)}, 'UTF8'))"
 
     def _given(self, expression: exp.Expr) -> str:
@@ -82,7 +82,7 @@ class PlainTextPrinter(TextPrinter):
         return f"MD5({self._given(expression)})"
 
     def _letters(self, expression: exp.Expr, old: str, new: str) -> str:
-        """The letters of ASCII alone have another case in the collation that is written."""
+        """Change the case of ASCII letters alone, as the collation of the definition does."""
         return f"TRANSLATE({self.sql(expression.this, 'this')}, '{old}', '{new}')"
 
 
