@@ -5,6 +5,7 @@ from typing import Final
 from tests.mutants.mutant import Mutant
 
 _CONTRACT: Final = "tests/objects/test_contract.py"
+_COMPACTED: Final = "tests/objects/test_compacted.py"
 _NO_ANSWER: Final = "tests/objects/test_no_answer.py"
 OBJECTS: Final = (
     Mutant(
@@ -42,6 +43,27 @@ OBJECTS: Final = (
         old='        "max_retries": "1000",\n',
         new='        "max_retries": "10",\n',
         tests=(_NO_ANSWER,),
+    ),
+    Mutant(
+        name="objects: delta-rs compacts in a store",
+        file="cdc/lake/upkeep/control_tables.py",
+        old="    if is_local(path):\n",
+        new="    if path:\n",
+        tests=(_COMPACTED,),
+    ),
+    Mutant(
+        name="objects: a file of an earlier version is in the way of a compaction",
+        file="cdc/lake/commit/plain_combined.py",
+        old="_completed(piece, schema).cast(schema)",
+        new="piece.cast(schema)",
+        tests=(_COMPACTED,),
+    ),
+    Mutant(
+        name="objects: a compaction of rows that are marked as deleted",
+        file="cdc/lake/upkeep/compacted.py",
+        old="(protocol.reader, protocol.writer) != PLAIN",
+        new="protocol is None",
+        tests=(_COMPACTED,),
     ),
     Mutant(
         name="objects: a derived table stops because the store does not answer",

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from cdc.lake.commit.replay import LiveFile
@@ -41,6 +41,7 @@ class Origin:
     metadata: str  # the position, as a MERGE's commit has it
     transaction: str  # a UUID, of this commit alone
     counts: Mapping[str, int]  # by Delta's names of metrics
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what else the commit says
 
 
 def entry(change: Change, origin: Origin) -> str:
@@ -105,6 +106,7 @@ def _info(origin: Origin, operation: Mapping[str, Any]) -> dict[str, Any]:
         "userMetadata": origin.metadata,
         "engineInfo": ENGINE,
         "txnId": origin.transaction,
+        **origin.facts,
     }
 
 

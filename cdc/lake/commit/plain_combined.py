@@ -4,7 +4,7 @@ The files are read and written piece by piece, so a work needs the memory of wha
 compressed, and of one piece. It is done beside the table's commits, by any thread.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 from uuid import uuid4
 
@@ -16,6 +16,8 @@ from cdc.lake.commit.replay import LiveFile
 from cdc.lake.commit.statistics import statistics
 from cdc.lake.files.file_store import FileStore
 
+Writer = Callable[[pa.NativeFile, pa.Schema, list[str]], pq.ParquetWriter]
+"""Opens what writes a data file, as ``plain_writer`` does."""
 PIECE_ROWS: Final = 8192
 PIECE_BYTES: Final = 16 * 1024 * 1024
 """Rows of about so many bytes are written together, as one row group."""
@@ -39,15 +41,20 @@ def plain_writer(sink: pa.NativeFile, schema: pa.Schema, measured: list[str]) ->
 
 
 def combine_plain(
-    store: FileStore, files: Sequence[LiveFile], measured: list[str], millis: int
+    store: FileStore,
+    files: Sequence[LiveFile],
+    measured: list[str],
+    millis: int,
+    writer_of: Writer = plain_writer,
 ) -> LiveFile:
     """Write one file of a table with the rows of all these, in their order, and return it.
 
+    It has the columns of the first file; the others may lack some of them, which are NULL then.
     ``millis`` is now, in milliseconds since 1970. Raises CombineError for a file that is missing,
     or not what the log says, and OSError if the new one cannot be written.
     """
     sink, looked_at, schema = pa.BufferOutputStream(), list[pa.Table](), _schema(store, files[0])
-    with plain_writer(sink, schema, measured) as writer:
+    with writer_of(sink, schema, measured) as writer:
         for piece in _together(_pieces(store, files, schema)):
             writer.write_table(piece)
             looked_at.append(piece.select(measured))
@@ -79,9 +86,20 @@ def _pieces(
 def _cast(piece: pa.RecordBatch, schema: pa.Schema, file: LiveFile) -> pa.RecordBatch:
     """Return a piece in the one schema: Spark and Arrow name the element of a list differently."""
     try:
-        return piece.cast(schema)
+        return _completed(piece, schema).cast(schema)
     except ValueError as error:
         raise CombineError(f"{file.path} has other columns than the files beside it") from error
+
+
+def _completed(piece: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Add the columns that the piece alone lacks, without a value."""
+    names = piece.schema.names
+    if not set(names) < set(schema.names):
+        return piece
+    for field in schema:
+        if field.name not in names:
+            piece = piece.append_column(field, pa.nulls(len(piece), field.type))
+    return piece.select(schema.names)
 
 
 def _together(pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

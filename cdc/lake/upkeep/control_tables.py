@@ -6,8 +6,10 @@ from typing import Final
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
 
 from cdc.failpoints import Failpoint, reach
+from cdc.lake.layout import is_local
 from cdc.lake.table.known_commit import known_commit
 from cdc.lake.table.positions import file_sizes
+from cdc.lake.upkeep.compacted import compact_in_store
 from cdc.lake.upkeep.small_files import rewritten
 
 FILES: Final = 32
@@ -31,13 +33,16 @@ def combine(
 ) -> None:
     """Make one file of those with these sizes, which ``rewritten`` has chosen, in one commit."""
     reach(Failpoint.BEFORE_CONTROL_OPTIMIZE)
-    # Delta rewrites files below the target size; any other file is larger than all these together.
-    with known_commit(path, properties) as known:
+    if is_local(path):
+        # Delta rewrites what is below the target size; other files are larger than these together.
         table.optimize.compact(
             target_size=sum(sizes) + 1,
-            commit_properties=known,
+            commit_properties=properties,
             post_commithook_properties=hooks,
         )
+    else:
+        compact_in_store(path, len(sizes), (properties and properties.custom_metadata) or {})
+        table.update_incremental()
     reach(Failpoint.AFTER_CONTROL_OPTIMIZE)
 
 
