@@ -59,10 +59,17 @@ OBJECTS: Final = (
         tests=(_COMPACTED,),
     ),
     Mutant(
+        name="objects: a table with a timestamp without a zone is never compacted",
+        file="cdc/lake/upkeep/compacted.py",
+        old="{PLAIN, WITH_FEATURES}",
+        new="{PLAIN}",
+        tests=(_COMPACTED,),
+    ),
+    Mutant(
         name="objects: a compaction of rows that are marked as deleted",
         file="cdc/lake/upkeep/compacted.py",
-        old="(protocol.reader, protocol.writer) != PLAIN",
-        new="protocol is None",
+        old=" or more:",
+        new=":",
         tests=(_COMPACTED,),
     ),
     Mutant(

@@ -1,5 +1,6 @@
 """A compaction of a control table is in the log once, and never beside another one."""
 
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from tests.objects.server import ObjectServer
 
 COMPACTED = [False, False, True, False, True]
 """Each second commit that adds rows is followed by a compaction."""
+NOON = datetime(2026, 1, 1, 12)  # noqa: DTZ001 - a type that asks for a feature
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST, Fault.LATE_BUSY, Fault.BUSY])
@@ -38,15 +40,17 @@ def test_it_is_committed_once(lake: str, objects: ObjectServer, name: str, fault
 def table(lake: str) -> str:
     """Make a table of three files, of which the first is of a version with fewer columns."""
     path = f"{lake}/_wal2lake/table"
-    write_deltalake(path, pa.table({"id": [1]}))
+    write_deltalake(path, pa.table({"id": [1], "at": [NOON]}))
     for number in (2, 3):
-        rows = pa.table({"id": [number], "names": [[{"first": "a", "last": str(number)}]]})
+        rows = pa.table(
+            {"id": [number], "at": [NOON], "names": [[{"first": "a", "last": str(number)}]]}
+        )
         write_deltalake(path, rows, mode="append", schema_mode="merge")
     return path
 
 
-COLUMNS = "id, names"
-ROWS: list[Any] = [(1, None), *((n, [{"first": "a", "last": str(n)}]) for n in (2, 3))]
+COLUMNS = "id, at, names"
+ROWS: list[Any] = [(1, NOON, None), *((n, NOON, [{"first": "a", "last": str(n)}]) for n in (2, 3))]
 
 
 def test_rows_and_what_the_commit_says_are_kept(table: str) -> None:

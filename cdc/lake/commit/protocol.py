@@ -11,14 +11,16 @@ from typing import Any, Final
 
 from cdc.lake.commit.table_metadata import Metadata, Protocol, StoredColumn
 
-_READER: Final = 3  # the version that lists features
-_WRITER: Final = 7
+WITH_FEATURES: Final = (3, 7)
+"""The versions, for readers and writers, that list features."""
 PLAIN: Final = (1, 2)
 """The versions, for readers and writers, that ask nothing of who does not change rows."""
 _NEEDED: Final = frozenset({"deletionVectors", "columnMapping"})
 READER_FEATURES: Final = _NEEDED | {"timestampNtz"}
 WRITER_FEATURES: Final = READER_FEATURES | {"appendOnly", "invariants"}
 """The last two ask nothing of a writer unless a property or a column uses them."""
+PLAIN_FEATURES: Final = frozenset({"timestampNtz", "appendOnly", "invariants"})
+"""The features that ask no more of who does not change rows."""
 _SET: Final = {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"}
 PROPERTIES: Final = frozenset(
     {
@@ -79,7 +81,7 @@ def _reasons(protocol: Protocol, metadata: Metadata) -> Iterator[str]:
 
 
 def _of_protocol(protocol: Protocol) -> Iterator[str]:
-    if (protocol.reader, protocol.writer) != (_READER, _WRITER):
+    if (protocol.reader, protocol.writer) != WITH_FEATURES:
         yield f"its protocol is {protocol.reader}/{protocol.writer}"
     for name in sorted(protocol.reader_features - READER_FEATURES):
         yield f"it has the reader feature {name}"

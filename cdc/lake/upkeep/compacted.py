@@ -18,10 +18,16 @@ import structlog
 from cdc.lake.commit.combined import CombineError
 from cdc.lake.commit.log_entry import Change, Origin, combined_counts, entry
 from cdc.lake.commit.plain_combined import combine_plain
-from cdc.lake.commit.protocol import PLAIN, TakeMergeError
+from cdc.lake.commit.protocol import (
+    PLAIN,
+    PLAIN_FEATURES,
+    WITH_FEATURES,
+    TakeMergeError,
+)
 from cdc.lake.commit.put import put_entry
 from cdc.lake.commit.replay import LiveFile, TableState
 from cdc.lake.commit.snapshot import LogReader
+from cdc.lake.commit.table_metadata import Protocol
 from cdc.lake.files.store_of import store_of
 from cdc.lake.table.checkpoint import write_checkpoint
 
@@ -45,14 +51,21 @@ def _compact(path: str, number: int, facts: Mapping[str, Any]) -> None:
     store, state = store_of(path), LogReader(path).newest()
     small = _newest_first(sorted(state.files.values(), key=lambda file: file.size)[:number])
     protocol, metadata = state.described()
-    if (protocol.reader, protocol.writer) != PLAIN:
-        raise TakeMergeError(f"its protocol is {protocol.reader}/{protocol.writer}")
+    _refuse_more(protocol)
     measured = [column.name for column in metadata.columns if isinstance(column.type, str)]
     made = combine_plain(store, small, measured, int(time.time() * 1000), _writer)
     version = state.version + 1
     put_entry(store, version, _entry(state, small, made, facts))
     if version % metadata.checkpoint_interval == 0:
         write_checkpoint(path, version)
+
+
+def _refuse_more(protocol: Protocol) -> None:
+    """Refuse rows that are marked as deleted, columns under other names, and what is not known."""
+    versions = (protocol.reader, protocol.writer)
+    more = (protocol.reader_features | protocol.writer_features) - PLAIN_FEATURES
+    if versions not in {PLAIN, WITH_FEATURES} or more:
+        raise TakeMergeError(f"its protocol is {versions}, with {sorted(more)}")
 
 
 def _writer(sink: pa.NativeFile, schema: pa.Schema, _: list[str]) -> pq.ParquetWriter:
