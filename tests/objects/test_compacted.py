@@ -10,6 +10,7 @@ from deltalake import DeltaTable, TableFeatures, write_deltalake
 from cdc.lake.commit.plain_combined import combine_plain
 from cdc.lake.commit.replay import LiveFile
 from cdc.lake.files.file_store import StoreError
+from cdc.lake.records.ledger import Ledger
 from cdc.lake.table.entry_file import entry_name
 from cdc.lake.upkeep import compacted
 from cdc.lake.upkeep.compacted import compact_in_store
@@ -34,6 +35,18 @@ def test_it_is_committed_once(lake: str, objects: ObjectServer, name: str, fault
     assert objects.faults.met == [fault]
     commits = reversed(DeltaTable(path).history())
     assert [commit["operation"] == "OPTIMIZE" for commit in commits] == COMPACTED
+
+
+def test_the_ledger_knows_its_last_cut(lake: str) -> None:
+    path = f"{lake}/_wal2lake/ledger"
+    with combining_often():
+        PATHS["published"].begin(path)()
+
+    ledger = Ledger(path)
+    last = ledger.last()
+    assert DeltaTable(path).history(1)[0]["operation"] == "OPTIMIZE"
+    assert last is not None
+    assert [last] == list(ledger.rows(after=2))
 
 
 @pytest.fixture
