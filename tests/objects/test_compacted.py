@@ -23,13 +23,16 @@ COMPACTED = [False, False, True, False, True]
 NOON = datetime(2026, 1, 1, 12)  # noqa: DTZ001 - a type that asks for a feature
 
 
+@pytest.mark.parametrize("version", [1, COMPACTED.index(True)])
 @pytest.mark.parametrize("fault", [Fault.LOST, Fault.LATE_BUSY, Fault.BUSY])
 @pytest.mark.parametrize("name", ["published", "refused", "late rows"])
-def test_it_is_committed_once(lake: str, objects: ObjectServer, name: str, fault: Fault) -> None:
+def test_it_is_committed_once(
+    lake: str, objects: ObjectServer, name: str, fault: Fault, version: int
+) -> None:
     path = f"{lake}/shop/t"
     with combining_often():
         work = PATHS[name].begin(path)
-        objects.faults.follow(first(1, fault, "PUT", entry_name(COMPACTED.index(True))))
+        objects.faults.follow(first(1, fault, "PUT", entry_name(version)))
         work()
 
     assert objects.faults.met == [fault]

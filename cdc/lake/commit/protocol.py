@@ -19,7 +19,7 @@ _NEEDED: Final = frozenset({"deletionVectors", "columnMapping"})
 READER_FEATURES: Final = _NEEDED | {"timestampNtz"}
 WRITER_FEATURES: Final = READER_FEATURES | {"appendOnly", "invariants"}
 """The last two ask nothing of a writer unless a property or a column uses them."""
-PLAIN_FEATURES: Final = frozenset({"timestampNtz", "appendOnly", "invariants"})
+PLAIN_FEATURES: Final = WRITER_FEATURES - _NEEDED
 """The features that ask no more of who does not change rows."""
 _SET: Final = {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"}
 PROPERTIES: Final = frozenset(

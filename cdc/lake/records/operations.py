@@ -96,7 +96,7 @@ class Operations:
                     storage_options=storage_options(self.path),
                 )
             return
-        with known_commit(self.path) as known:
+        with known_commit(self.path, table=table) as known:
             merger = table.merge(
                 source, "t.id = s.id", source_alias="s", target_alias="t", commit_properties=known
             )

@@ -115,7 +115,7 @@ class Quarantine:
                     storage_options=storage_options(self.path),
                 )
             return
-        with known_commit(self.path) as known:
+        with known_commit(self.path, table=table) as known:
             _merger(table, source, known).when_not_matched_insert_all().execute()
         optimize(self.path, table)
 
@@ -196,7 +196,7 @@ class Quarantine:
         present = _names(table)
         missing = [field for field in Schema.from_arrow(SCHEMA).fields if field.name not in present]
         if missing:
-            with known_commit(self.path) as known:
+            with known_commit(self.path, table=table) as known:
                 table.alter.add_columns(missing, commit_properties=known)
         return table
 

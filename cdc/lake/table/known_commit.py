@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Final
 from uuid import uuid4
 
-from deltalake import CommitProperties
+from deltalake import CommitProperties, DeltaTable
 from deltalake.exceptions import DeltaError
 
 from cdc.lake.files import fence
@@ -25,11 +25,12 @@ _NEWEST: Final = 3
 
 @contextmanager
 def known_commit(
-    path: str, properties: CommitProperties | None = None
+    path: str, properties: CommitProperties | None = None, *, table: DeltaTable | None = None
 ) -> Iterator[CommitProperties | None]:
     """Give the properties for one commit to the table at ``path``; ``properties`` are in them.
 
-    The block ends without an error if the commit is in the table. In an object store it raises
+    The block ends without an error if the commit is in the table; ``table``, by which it was made,
+    has it then, although the answer was lost. In an object store it raises
     StoreError if it is not, and also before it is begun if the job may have lost the lake.
     """
     if is_local(path):
@@ -42,6 +43,8 @@ def known_commit(
     except (DeltaError, OSError) as error:
         if not _is_in(path, attempt):
             raise StoreError(f"a commit to {path} failed: {error_text(error)}") from None
+        if table is not None:
+            table.update_incremental()
 
 
 def _with(properties: CommitProperties | None, attempt: str) -> CommitProperties:

@@ -59,8 +59,6 @@ def optimize(
     ``properties`` goes into each commit made here, so that the newest one still has the metadata
     of the last append.
     """
-    if not is_local(path):
-        table.update_incremental()  # it lacks a commit of which the answer was lost
     replaced = rewritten(file_sizes(table), FILES, inf)
     if not replaced:
         return False
