@@ -62,8 +62,9 @@ SETTINGS: Final[dict[str, str]] = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     # Micro-batches are small: 200 shuffle tasks would cost more than the work in them.
     "spark.sql.shuffle.partitions": "2",
-    # The state of a Delta log lists a few hundred files: 50 tasks (the default) only add overhead.
-    "spark.databricks.delta.snapshotPartitions": "2",
+    # The state of a Delta log lists a few hundred files: 50 tasks (the default) only add overhead,
+    # and a second one already takes a twentieth of the processor time of small merges.
+    "spark.databricks.delta.snapshotPartitions": "1",
     # A merge that changes nothing must still move the position in the table's newest commit.
     "spark.databricks.delta.skipRecordingEmptyCommits": "false",
     # Any version whose files still exist can be read, whatever its age.
