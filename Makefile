@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 UNMARKED := not spark and not integration and not e2e and not soak and not stack
-# Two per core: tests of real servers wait now and then. tests/scopes.py says what stays together.
+# Four on two cores: tests of real servers wait at times. tests/scopes.py says what stays together.
 WORKERS := -n 4 --dist loadscope --no-loadscope-reorder
 NEEDS_PYTHON := Python 3.11 or newer is needed: install one, or run make PYTHON=/path/to/python3.11
 NEEDS_JAVA := Java 17 or 21 is needed: install one (Debian: openjdk-17-jre-headless), or set JAVA_HOME

@@ -1,1 +1,1 @@
-"""From the log to the tables: decode, order, merge, up to a cut."""
+"""Apply the log to the tables: decode, order, merge, up to a cut."""

@@ -174,7 +174,7 @@ def _refused(changes: Sequence[Change]) -> Reasons:
 
 
 def _add(reasons: Reasons, refused: Sequence[Change | CopyRow]) -> None:
-    """Of several reasons of one event the first by alphabet counts, as in Spark."""
+    """Keep the first by alphabet of several reasons of one event, as Spark does."""
     for event in refused:
         assert event.reason is not None  # noqa: S101 - these are refused
         known = reasons.get(event.offset, event.reason)

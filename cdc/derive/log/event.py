@@ -53,7 +53,7 @@ class RowEvent:
 
     @property
     def lsn(self) -> int | None:
-        """At which LSN the source was first as the event says; None where that is not known."""
+        """Return the earliest LSN of the source that the event names; None if it names none."""
         return self.read_lsn if self.transaction is None else self.transaction.lsn
 
 
